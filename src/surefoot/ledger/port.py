@@ -1,0 +1,206 @@
+"""The ledger port: what an engine must do so that "durable" is true.
+
+Owns: the twelve verbs, their answers, and what each promises. Engines
+(`sqlite`, `memory`, later `postgres`) implement it and pass one conformance
+suite. Does not own: what entries mean (`core.lifecycle`), when they are written
+(`runtime.barrier`).
+Promises: ledger:append-only, ledger:fenced, ledger:engines-agree.
+
+Expected things are values: a stale epoch, a conflict, a refusal by the judge, a
+session held by another owner. Exceptions are for callers who must stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from surefoot.core.lifecycle import Book
+from surefoot.core.model import JSON, Draft, Entry, Owner, Receipt
+
+Judge = Callable[[], "str | None"]
+"""Called under the writer lock directly before the statement: a code refuses, None lets pass (TR-21).
+
+It must be fast, must not await and must not touch the ledger.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """The entries are durable, in this order, and folded into the owner's book."""
+
+    entries: tuple[Entry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotAppended:
+    """Nothing was written. `code` is `lease_lost` (stale epoch), `position_conflict`, the code of a
+    judge, or a code of `core.lifecycle.refusal` (an illegal move)."""
+
+    code: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """What the witness says of a session's newest entries (TR-196)."""
+
+    lost: bool
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An ownership that has begun; its epoch is higher than every earlier one (TR-172).
+
+    `book` is live: the engine folds every later append of this owner into it.
+    `previous` is the owner before this one, or None for a new session.
+    `taken_over` is True when the previous owner was not proven dead.
+    """
+
+    session_id: str
+    epoch: int
+    book: Book
+    position: int
+    tail: Tail
+    previous: Owner | None
+    previous_epoch: int
+    taken_over: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """Somebody else owns the session. `how` says how its death would be known: `at_once` or `lease`."""
+
+    owner: Owner
+    epoch: int
+    since_ms: int
+    how: str
+    lease_until_ms: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """One line of the listing, from derived data; correct after that data was deleted (UX-49)."""
+
+    session_id: str
+    name: str | None
+    directory: str
+    model: str | None
+    created_ms: int
+    changed_ms: int
+    position: int
+    epoch: int
+    calls: int
+    open_calls: int
+    status: str
+    """`ok`, `lost` (known to the witness alone) or `unreadable`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing `verify` found wrong; `code` is stable (`chain_broken`, `tail_lost`, `blob_missing`, …)."""
+
+    code: str
+    session_id: str | None
+    position: int | None
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """The answer of `verify`: what was checked and what was found."""
+
+    sessions: int
+    entries: int
+    blobs: int
+    findings: tuple[Finding, ...] = field(default=())
+
+
+class Ledger(Protocol):
+    """Twelve verbs. Every coroutine may raise `LedgerError`; only the classes named are special."""
+
+    async def append(
+        self,
+        session_id: str,
+        drafts: Sequence[Draft],
+        *,
+        epoch: int,
+        after: int | None = None,
+        judge: Judge | None = None,
+    ) -> Appended | NotAppended:
+        """Append the drafts durably, all or none, in one commit that may be shared with others.
+
+        `epoch` and, when given, `after` (the position the caller saw last) are decided inside
+        the statement. Illegal moves of a receipt are refused. Queueing is synchronous up to the
+        first await; a cancelled caller cancels only the waiting (TR-29).
+
+        Raises:
+            LedgerUncertain: the commit's answer was lost; call `resolve` with it (TR-27).
+            LedgerError: certainly not written (disk full, gate not passed, …).
+        """
+        ...
+
+    async def resolve(self, uncertain: Exception) -> tuple[Entry, ...] | None:
+        """Find out what an uncertain append did: its entries, or None for certainly absent (TR-27).
+
+        Raises:
+            LedgerUncertain: still not certain; nothing may be told as written or refused.
+        """
+        ...
+
+    async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
+        """The entries of a session behind position `after`, in order. Takes no lock that a writer waits for."""
+        ...
+
+    async def sessions(self) -> list[SessionRow]:
+        """Every session, those only the witness knows included."""
+        ...
+
+    async def receipts(self, session_id: str, *, open_only: bool = False) -> list[Receipt]:
+        """Receipts as of now, for readers that do not own the session."""
+        ...
+
+    async def claim(
+        self, session_id: str, owner: Owner, *, opening: Draft | None = None, take_over: bool = False
+    ) -> Claim | Held:
+        """Become owner: raise the epoch and fold the book, unless another owner is alive (TR-173, TR-177).
+
+        `opening` (`session.opened`) creates the session; without it an unknown id raises.
+        `take_over` is a person's word: the epoch rises although the owner is not proven dead.
+        Checks the chain of this session (TR-200) and its witness (TR-196).
+
+        Raises:
+            SessionMissing: no such session and no `opening`.
+            LedgerDamaged: the session's chain does not hold.
+        """
+        ...
+
+    async def renew(self, session_id: str, *, epoch: int, until_ms: int) -> bool:
+        """Extend the lease to at least `until_ms` (TR-174, TR-175); False when the epoch is stale."""
+        ...
+
+    async def release(self, session_id: str, *, epoch: int) -> None:
+        """End this ownership; a stale epoch is no error (TR-178)."""
+        ...
+
+    async def put_blob(self, content: bytes) -> str:
+        """Store content by its digest (`sha256:…`), durable when this returns (TR-6)."""
+        ...
+
+    async def get_blob(self, ref: str) -> bytes:
+        """The content of a blob, checked against its digest. Raises `LedgerDamaged` when missing or torn."""
+        ...
+
+    async def verify(self, session_id: str | None = None) -> Report:
+        """Check chains, witness and blobs without changing anything."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun, catch derived tables up, let go of every lock. Deletes no file."""
+        ...
+
+
+def owner_facts(owner: Owner) -> dict[str, JSON]:
+    """What may be shown of an owner."""
+    return {"host": owner.host, "pid": owner.pid}

@@ -1,0 +1,106 @@
+"""The wire port: sans-I/O codecs between the neutral conversation and one provider format.
+
+Owns: the request and reply values every wire shares. Does not own: HTTP
+(`client`), what an endpoint demands (`contracts`), whether a request is valid (`rules`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from surefoot.core.history import Message
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as the model is told of it; `parameters` is a JSON Schema of an object."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One step asked of a model, before any wire form."""
+
+    model: str
+    system: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolSpec] = ()
+    stream: bool = True
+    max_output_tokens: int | None = None
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A piece of the answer, for display; `kind` is `text` or `reasoning`. Provisional until the step commits."""
+
+    text: str
+    kind: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyCall:
+    """One call of a finished reply. `arguments` is the raw accumulated text, never repaired (S-06)."""
+
+    name: str
+    arguments: str | None
+    provider_call_id: str | None
+    cut: bool = False
+    """True when the reply ended before this call was closed (S-03); it never runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Token counts as told; unknown stays None, never 0 (S-35)."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A reply that ended with its wire's terminal event."""
+
+    text: str
+    calls: tuple[ReplyCall, ...]
+    finish: str | None
+    """The provider's own finish word. The presence of valid calls decides, not this (PR-70)."""
+    raw: Mapping[str, Any]
+    """The assistant message in the wire's JSON, for faithful replay."""
+    usage: Usage = field(default_factory=Usage)
+    model: str | None = None
+    reasoning: str = ""
+
+
+class Decoder(Protocol):
+    """Turns the bytes of one reply into events and, at its end, a `Reply`."""
+
+    def feed(self, chunk: bytes) -> list[TextDelta]:
+        """Take bytes as they come, split anywhere, also inside a character."""
+        ...
+
+    def end(self) -> Reply:
+        """The transport closed cleanly. Raises `ProviderUnreachable` when the reply had not ended
+        (S-07, S-08), `ProviderNonsense` when it is not of the wire's form, `ProviderRefused` for an error under 200."""
+        ...
+
+
+class Wire(Protocol):
+    """One request and stream format."""
+
+    name: str
+    path: str
+    """Path appended to the endpoint's URL."""
+
+    def encode(self, request: ModelRequest, contract: Mapping[str, Any]) -> dict[str, Any]:
+        """The request body as JSON-ready data. Deterministic: same input, same bytes."""
+        ...
+
+    def decoder(self, contract: Mapping[str, Any], *, stream: bool) -> Decoder:
+        """A fresh decoder for one reply."""
+        ...
