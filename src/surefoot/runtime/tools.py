@@ -53,7 +53,7 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class CallContext:
+class LiveAttempt:
     """What a body is told about its own call."""
 
     session_id: str
@@ -85,13 +85,13 @@ class Prepared:
     effect: Effect | None = None
     """A stricter effect found now, e.g. an intent that could not be digested (EC-15); never a looser one."""
     value: Any = None
-    """Handed to the body as `CallContext.prepared`."""
+    """Handed to the body as `LiveAttempt.prepared`."""
     refuse: tuple[str, str] | None = None
     """Code of TR-41 and text, when the call must not start (`permission_denied`, `ledger_file`)."""
 
 
-Body = Callable[[CallContext, Arguments], Awaitable["Outcome | str"]]
-SyncBody = Callable[[CallContext, Arguments], "Outcome | str"]
+Body = Callable[[LiveAttempt, Arguments], Awaitable["Outcome | str"]]
+SyncBody = Callable[[LiveAttempt, Arguments], "Outcome | str"]
 
 
 @dataclass(frozen=True, slots=True)
