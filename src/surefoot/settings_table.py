@@ -1,0 +1,314 @@
+"""Every setting of surefoot as data: name, form, allowed values, unit, default. Pure.
+
+Owns: the list of settings, what a value may look like, and which of them a
+project file may never set (UX-24). Does not own: where values come from
+(`settings_files`), who wins (`config`).
+
+A setting is named by its path in the file, `recovery.on_unknown`. Tables whose
+names a person chooses are written with a star: `endpoints.*.url`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+WIRES = ("chat", "responses", "anthropic")
+BARRIERS = ("session", "reach", "action", "advise", "off")
+MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
+MODE_ALIASES = {"manual": "default"}
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """What a value must look like. `kind` is one of text, switch, number, seconds, words, map, any."""
+
+    kind: str
+    allowed: tuple[str, ...] = ()
+    default: Any = None
+    unit: str = ""
+
+    def problem(self, value: Any) -> str | None:
+        """What is expected instead of `value`, as a phrase, or None when it fits."""
+        if self.allowed:
+            fits = isinstance(value, str) and (value in self.allowed or value in MODE_ALIASES)
+            return None if fits else "one of " + ", ".join(self.allowed)
+        return _PROBLEMS[self.kind](value)
+
+
+def _text(value: Any) -> str | None:
+    return None if isinstance(value, str) else "text in quotation marks"
+
+
+def _switch(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "true or false"
+
+
+def _number(value: Any) -> str | None:
+    fits = isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return None if fits else "a whole number above 0"
+
+
+def _seconds(value: Any) -> str | None:
+    fits = (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value > 0
+    )
+    return None if fits else "a number above 0"
+
+
+def _words(value: Any) -> str | None:
+    fits = isinstance(value, list) and all(isinstance(item, str) for item in value)
+    return None if fits else "a list of texts"
+
+
+def _map(value: Any) -> str | None:
+    fits = isinstance(value, Mapping) and all(isinstance(item, str) for item in value.values())
+    return None if fits else "a table of texts"
+
+
+_PROBLEMS: Mapping[str, Callable[[Any], str | None]] = {
+    "text": _text,
+    "switch": _switch,
+    "number": _number,
+    "seconds": _seconds,
+    "words": _words,
+    "map": _map,
+    "any": lambda value: None,
+}
+
+
+def _limit(default: float, unit: str) -> Form:
+    return Form("seconds" if unit in ("s", "h") else "number", default=default, unit=unit)
+
+
+KIB, MIB = 1024, 1024 * 1024
+
+LIMITS: Mapping[str, Form] = {
+    "arguments_bytes": _limit(MIB, "bytes"),
+    "arguments_depth": _limit(64, "levels"),
+    "classifier_bytes": _limit(64 * KIB, "bytes"),
+    "classifier_nodes": _limit(20_000, "nodes"),
+    "inline_result_bytes": _limit(MIB, "bytes"),
+    "blob_bytes": _limit(256 * MIB, "bytes"),
+    "hand_off_calls": _limit(24, "calls"),
+    "hand_off_files": _limit(8, "files per call"),
+    "hand_off_value_characters": _limit(240, "characters"),
+    "hand_off_bytes": _limit(16 * KIB, "bytes"),
+    "action_body_bytes": _limit(16 * KIB, "bytes"),
+    "error_text_bytes": _limit(4 * KIB, "bytes"),
+    "snapshot_bytes": _limit(2 * MIB, "bytes"),
+    "snapshot_calls": _limit(200, "calls"),
+    "snapshot_resolved": _limit(50, "calls"),
+    "inspect_action_seconds": _limit(30, "s"),
+    "inspect_resume_seconds": _limit(15, "s"),
+    "evidence_bytes": _limit(8 * KIB, "bytes"),
+    "summary_characters": _limit(500, "characters"),
+    "note_characters": _limit(500, "characters"),
+    "report_bytes": _limit(2 * KIB, "bytes"),
+    "reports_per_call": _limit(20, "reports"),
+    "stop_term_seconds": _limit(1, "s"),
+    "stop_kill_seconds": _limit(10, "s"),
+    "stop_kill_check_seconds": _limit(1, "s"),
+    "session_free_seconds": _limit(2, "s"),
+    "abort_wait_ms": _limit(250, "ms"),
+    "lease_seconds": _limit(30, "s"),
+    "lease_renewal_seconds": _limit(10, "s"),
+    "lease_extension_seconds": _limit(600, "s"),
+    "ladder_retries_per_call": _limit(7, "retries"),
+    "ladder_retries_per_turn": _limit(7, "retries"),
+    "owner_deaths": _limit(3, "deaths"),
+    "owner_deaths_seconds": _limit(600, "s"),
+    "resume_retry_age_seconds": _limit(120, "s"),
+    "process_log_bytes": _limit(64 * MIB, "bytes"),
+    "background_probe_seconds": _limit(2, "s"),
+    "pending_questions": _limit(16, "questions"),
+    "bulk_items": _limit(100, "items"),
+    "digest_file_bytes": _limit(64 * MIB, "bytes"),
+    "gate_wait_seconds": _limit(5, "s"),
+    "turn_resumes": _limit(3, "resumes"),
+    "log_wait_ms": _limit(200, "ms"),
+    "free_bytes": _limit(8 * MIB, "bytes"),
+    "ballast_bytes": _limit(2 * MIB, "bytes"),
+    "blob_age_hours": _limit(24, "h"),
+}
+"""Every bound of tool-recovery section 23 by its name."""
+
+SETTINGS: Mapping[str, Form] = {
+    "model": Form("text"),
+    "language": Form("text", ("auto", "en", "zh-Hans", "zh-Hant"), "auto"),
+    "final": Form("words"),
+    "endpoints.*.url": Form("text"),
+    "endpoints.*.wire": Form("text", WIRES, "chat"),
+    "endpoints.*.contract": Form("text"),
+    "endpoints.*.model": Form("text"),
+    "endpoints.*.key_env": Form("text"),
+    "endpoints.*.key_command": Form("words"),
+    "endpoints.*.hosted_tools": Form("words"),
+    "endpoints.*.reasoning_protocol": Form("text", ("deepseek", "mimo", "kimi", "none")),
+    "recovery.barrier": Form("text", BARRIERS, "reach"),
+    "recovery.on_unknown": Form("text", ("stop", "continue"), "stop"),
+    "recovery.automatic": Form("text", ("on", "off"), "on"),
+    "recovery.inspect_on_resume": Form("switch", default=True),
+    "recovery.inspect_seconds": Form("seconds", default=10, unit="s"),
+    "recovery.resume_retry": Form("text", ("safe", "none"), "safe"),
+    "recovery.crash_attempts": Form("number", default=2, unit="tries"),
+    "recovery.release_stopped_checks": Form("switch", default=True),
+    "recovery.max_requests_per_step": Form("number", default=6, unit="requests"),
+    "recovery.accept_elicitation": Form("switch", default=True),
+    "recovery.assurance_for_irreversible": Form(
+        "text", ("same-user", "sandboxed", "separate-user", "passkey"), "same-user"
+    ),
+    **{f"limits.{name}": form for name, form in LIMITS.items()},
+    "packs.use": Form("words", default=[]),
+    "permissions.mode": Form("text", MODES, "default"),
+    "permissions.allow": Form("words", default=[]),
+    "permissions.ask": Form("words", default=[]),
+    "permissions.deny": Form("words", default=[]),
+    "mcp.servers.*.command": Form("text"),
+    "mcp.servers.*.args": Form("words"),
+    "mcp.servers.*.env": Form("map"),
+    "mcp.servers.*.cwd": Form("text"),
+    "mcp.servers.*.type": Form("text", ("stdio", "http", "streamable-http", "sse")),
+    "mcp.servers.*.url": Form("text"),
+    "mcp.servers.*.headers": Form("map"),
+    "mcp.servers.*.timeout_seconds": Form("seconds", unit="s"),
+    "mcp.servers.*.tools.*.class": Form(
+        "text", ("READ_ONLY", "IDEMPOTENT_WRITE", "NON_IDEMPOTENT", "UNKNOWN")
+    ),
+    "mcp.servers.*.tools.*.reach": Form("words"),
+    "mcp.servers.*.tools.*.key_argument": Form("text"),
+    "mcp.servers.*.tools.*.verifier": Form("text"),
+    "mcp.servers.*.tools.*.lookup": Form("text"),
+    "hooks": Form("any"),
+}
+UNIONS = ("permissions.allow", "permissions.ask", "permissions.deny")
+"""Lists that every source may add to: deny beats ask beats allow, whatever the source (UX-39)."""
+
+_FORBIDDEN_TABLES = (
+    "endpoints",
+    "contracts",
+    "limits",
+    "recovery",
+    "telemetry",
+    "notify",
+    "server",
+    "sandbox",
+    "keys",
+)
+_FORBIDDEN = ("model", "language", "final", "packs.use", "permissions.mode")
+_PROJECT_MAY_ALLOW = frozenset({"Read", "Glob", "Grep", "List", "Edit", "MultiEdit"})
+"""Rule names of tools that are never `NON_IDEMPOTENT` or `UNKNOWN`; only these a project may allow."""
+_LOOSENING_TOOL_KEYS = ("key_argument", "verifier", "lookup")
+
+
+def form_of(path: str) -> Form | None:
+    """The form of a setting, or None when surefoot knows no such setting."""
+    found = SETTINGS.get(path)
+    if found is not None:
+        return found
+    parts = path.split(".")
+    if parts[0] == "hooks":
+        return SETTINGS["hooks"]
+    for pattern, form in SETTINGS.items():
+        wanted = pattern.split(".")
+        if len(wanted) == len(parts) and all(w in ("*", p) for w, p in zip(wanted, parts, strict=True)):
+            return form
+    return None
+
+
+def inner_table(path: str) -> bool:
+    """Whether `path` names a table that holds settings, so that a plain value there is wrong."""
+    parts = path.split(".")
+    return any(
+        len(wanted) > len(parts) and all(w in ("*", p) for w, p in zip(wanted, parts, strict=False))
+        for wanted in (pattern.split(".") for pattern in SETTINGS)
+    )
+
+
+def nearest(path: str) -> str | None:
+    """The known setting whose name is most like `path`."""
+    found = difflib.get_close_matches(path, SETTINGS, n=1, cutoff=0.6)
+    return found[0] if found else None
+
+
+def forbidden_in_project(path: str, value: Any) -> str | None:
+    """Why a project file may not set this, as a phrase, or None when it may (UX-24)."""
+    parts = path.split(".")
+    if parts[0] in _FORBIDDEN_TABLES or path in _FORBIDDEN:
+        return "only your own settings may set this"
+    if path == "permissions.allow":
+        refused = [rule for rule in value if rule.split("(")[0] not in _PROJECT_MAY_ALLOW]
+        if refused:
+            return f"a project may not allow {', '.join(refused)}"
+    if parts[:2] == ["mcp", "servers"] and len(parts) == 6 and parts[3] == "tools":
+        if parts[5] in _LOOSENING_TOOL_KEYS:
+            return "only your own settings may set this"
+        if parts[5] == "class" and value in ("READ_ONLY", "IDEMPOTENT_WRITE"):
+            return "a project may tighten the class of a tool, never loosen it"
+        if parts[5] == "reach" and "*" not in value:
+            return "a project may widen the reach of a tool to *, never narrow it"
+    return None
+
+
+EXAMPLE = """\
+model = "deepseek/deepseek-chat"      # endpoint/model
+language = "auto"                     # auto | en | zh-Hans | zh-Hant
+
+[endpoints.deepseek]
+url = "https://api.deepseek.com"
+wire = "chat"                         # chat | responses | anthropic
+contract = "deepseek/chat"            # declared, never guessed from a name
+model = "deepseek-chat"               # used when -m names only the endpoint
+key_env = "DEEPSEEK_API_KEY"          # or: key_command = ["pass", "show", "deepseek"]
+hosted_tools = ["search"]             # run by the provider; others only if named here
+
+[endpoints.desk]                      # a server of your own, no key
+url = "http://127.0.0.1:8080/v1"
+wire = "chat"
+contract = "llamacpp/chat"
+model = "local"
+
+[recovery]
+barrier = "reach"                     # session | reach | action | advise | off
+on_unknown = "stop"                   # unattended runs: stop | continue (outside the reach)
+automatic = "on"                      # automatic repair of named replay faults: on | off
+inspect_on_resume = true              # local looks at once, far ones on i or Continue
+inspect_seconds = 10                  # per verifier
+resume_retry = "safe"                 # what a resume runs again: safe | none
+crash_attempts = 2                    # tries at one call before a person is asked
+release_stopped_checks = true         # a stopped test run fences nothing
+max_requests_per_step = 6             # HTTP requests for one model step
+accept_elicitation = true             # may an editor or MCP host carry a decision?
+assurance_for_irreversible = "same-user"   # same-user | sandboxed | separate-user | passkey
+# The switch for `retry` is no setting: SUREFOOT_TOOL_RECOVERY_RETRY=1 on the owning host.
+
+[limits]                              # every bound by its name, for example:
+pending_questions = 16
+stop_kill_seconds = 10
+
+[packs]
+use = ["android-guru"]                # packs in force, shipped ones or your own, by name
+
+[permissions]
+mode = "default"                      # default | acceptEdits | plan | dontAsk | bypassPermissions
+allow = ["Read", "Bash(git status)", "Bash(pytest *)"]
+ask = ["Bash(git push *)", "mcp__github__*"]
+deny = ["Read(**/.env)", "Bash(sudo *)"]
+
+[mcp.servers.github]                  # as in .mcp.json (whose timeout is timeout_seconds here)
+command = "github-mcp-server"
+args = ["stdio"]
+env = { GITHUB_TOKEN = "${GITHUB_TOKEN}" }
+timeout_seconds = 30
+
+[mcp.servers.github.tools.create_issue]   # your word about this tool
+class = "NON_IDEMPOTENT"
+reach = ["repo:github.com/{owner}/{repo}"]   # filled from the arguments
+key_argument = "client_token"         # where the runtime puts its idempotency key
+verifier = "mcp"                      # with the look-up paired with it:
+lookup = "search_issues"
+"""
+"""The example of `config show --example`; valid as it stands (UX-28)."""
