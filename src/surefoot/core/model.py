@@ -14,18 +14,15 @@ import dataclasses
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 JSON = Any
 """What `json.loads` may return."""
 
 
-class Word(str, Enum):
+class Word(StrEnum):
     """A closed list of words; the member's value is the word on disk and on every surface."""
-
-    def __str__(self) -> str:
-        return str(self.value)
 
 
 class EffectClass(Word):
@@ -342,7 +339,8 @@ class Receipt:
     """`{id, state, grade, summary, evidence, verifier, observedAt}`"""
 
     resolution: Mapping[str, JSON] | None = None
-    """`{kind, who, channel, method, client, letInBy, ancestry, assurance, revision, inspectionId, at, note}`"""
+    """`{kind, who, channel, method, client, letInBy, ancestry, assurance, revision, inspectionId, at,
+    note}`"""
     superseded_by: str | None = None
     supersedes: str | None = None
 
@@ -386,3 +384,11 @@ def camel(name: str) -> str:
         return "class"
     head, *tail = name.split("_")
     return head + "".join(part.capitalize() for part in tail)
+
+
+@dataclass(frozen=True, slots=True)
+class Notice:
+    """One thing a surface may show. `kind` is stable; `facts` are JSON-ready and hold no arguments."""
+
+    kind: str
+    facts: Mapping[str, JSON]

@@ -125,6 +125,15 @@ class Scheduler:
             raise cancelled
         return task.result()
 
+    async def watched(self, work: asyncio.Task[T], *, on_cancel: Callable[[], object]) -> T:
+        """Await `work`; when the caller is cancelled, call `on_cancel` and let `work` go on by itself."""
+        try:
+            return await asyncio.shield(work)
+        except asyncio.CancelledError:
+            if not work.done():
+                on_cancel()
+            raise
+
     async def off_loop(self, work: Callable[[], T]) -> T:
         """Run short blocking work of our own in the loop's thread pool."""
         return await asyncio.to_thread(work)

@@ -8,13 +8,16 @@ Promises: barrier:one-door.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from surefoot.core.effects import UNDECLARED, Effect
 from surefoot.core.model import EffectTrace, Receipt, State
+from surefoot.errors import BrokenInvariant, OutcomeUnknown, Signal, ToolError, UsageError
+from surefoot.runtime.scheduler import Scheduler
 
 Arguments = Mapping[str, Any]
 
@@ -31,6 +34,10 @@ class Place:
     """Repository the directory lies in."""
     remotes: Mapping[str, str] = field(default_factory=dict)
     """Remote name → `host/owner/name`."""
+    home: Path | None = None
+    """What `~` means; without it a path that begins with it can be anywhere."""
+    real_paths: Mapping[str, str] = field(default_factory=dict)
+    """Lexical absolute path → real path, for the paths `classify.shell.lexical_paths` names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,3 +137,172 @@ class Tool:
     """A process outlives the agent and settles the call by its records (section 9)."""
     summary: Callable[[Arguments], str] | None = None
     """One line for a card, e.g. `git push origin main`; redacted by the caller."""
+
+
+class Registry:
+    """The tools of a session, by canonical name and alias. A name met twice is a fault of the host."""
+
+    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+        self._tools: dict[str, Tool] = {}
+        self._names: dict[str, str] = {}
+        for tool in tools:
+            self.add(tool)
+
+    def add(self, tool: Tool) -> None:
+        """Register a tool. Raises `UsageError` when a name or alias is taken, or it has not exactly one body."""
+        if (tool.body is None) == (tool.sync_body is None):
+            raise UsageError(f"tool {tool.name!r} needs exactly one of `body` and `sync_body`")
+        for name in (tool.name, *tool.aliases):
+            if name in self._names:
+                raise UsageError(f"tool name {name!r} is taken by {self._names[name]!r}; rename one of them")
+        self._tools[tool.name] = tool
+        for name in (tool.name, *tool.aliases):
+            self._names[name] = tool.name
+
+    def resolve(self, asked_name: str) -> Tool | None:
+        """The tool an asked name means, by name or alias; None when there is none."""
+        canonical = self._names.get(asked_name)
+        return None if canonical is None else self._tools[canonical]
+
+    def __iter__(self) -> Iterator[Tool]:
+        return iter(self._tools.values())
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def names(self) -> list[str]:
+        """Canonical names in order of registration."""
+        return list(self._tools)
+
+
+class Entrance:
+    """Who wins: the body that enters, or the limit or cancel that forbids it (TR-77)."""
+
+    __slots__ = ("_lock", "_state")
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._state = "open"
+
+    def enter(self) -> bool:
+        """Called by the body's own thread or task directly before its first line."""
+        return self._decide("entered")
+
+    def forbid(self) -> bool:
+        """True when the body has not entered and never will."""
+        return self._decide("forbidden")
+
+    @property
+    def entered(self) -> bool:
+        return self._state == "entered"
+
+    def _decide(self, state: str) -> bool:
+        with self._lock:
+            if self._state == "open":
+                self._state = state
+            return self._state == state
+
+
+NEVER_RAN = Outcome(
+    "The call was ended before its body was entered. It did nothing.",
+    state=State.FAILED,
+    reason="never_ran",
+    effect_trace=EffectTrace.NONE,
+)
+
+
+async def invoke(
+    tool: Tool, attempt: LiveAttempt, arguments: Arguments, *, entrance: Entrance, scheduler: Scheduler
+) -> Outcome:
+    """Run a tool body. This is the only place where one is entered.
+
+    Every end becomes an `Outcome`; nothing a body raises passes, but for `Signal`.
+    """
+    try:
+        if tool.body is not None:
+            if not entrance.enter():
+                return NEVER_RAN
+            answer = await tool.body(attempt, arguments)
+        else:
+            answer = await scheduler.thread(
+                _entering(tool, attempt, arguments, entrance), f"tool {tool.name}"
+            )
+    except Signal:
+        raise
+    except BaseException as error:
+        return outcome_of_exception(error, entrance)
+    return Outcome(answer) if isinstance(answer, str) else answer
+
+
+def _entering(
+    tool: Tool, attempt: LiveAttempt, arguments: Arguments, entrance: Entrance
+) -> Callable[[], Outcome | str]:
+    def run() -> Outcome | str:
+        if not entrance.enter():
+            return NEVER_RAN
+        if tool.sync_body is None:
+            raise BrokenInvariant(f"tool {tool.name!r} has no body")
+        return tool.sync_body(attempt, arguments)
+
+    return run
+
+
+_UNDECIDED = (KeyboardInterrupt, SystemExit, MemoryError, GeneratorExit)
+
+
+def outcome_of_exception(error: BaseException, entrance: Entrance) -> Outcome:
+    """What a raised exception says about a body that may have acted (TR-38 to TR-40).
+
+    A type that comes out of a foreign body never proves that nothing happened.
+    """
+    if not entrance.entered:
+        entrance.forbid()
+        return NEVER_RAN
+    said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    if Scheduler.is_cancel(error):
+        return Outcome(said, state=State.UNKNOWN, reason="cancelled")
+    if isinstance(error, OutcomeUnknown):
+        return Outcome(said, state=State.UNKNOWN, reason="declared")
+    if isinstance(error, _UNDECIDED):
+        return Outcome(said, state=State.UNKNOWN, reason="undecided_exception")
+    if isinstance(error, TimeoutError):
+        return Outcome(said, state=State.UNKNOWN, reason="time_limit")
+    if isinstance(error, ConnectionError):
+        return Outcome(said, state=State.UNKNOWN, reason="connection_lost")
+    if isinstance(error, ToolError):
+        return _failed_as_told(error)
+    return Outcome(said, state=State.FAILED, error_kind=type(error).__name__)
+
+
+def _failed_as_told(error: ToolError) -> Outcome:
+    trace = error.facts.get("effect_trace")
+    return Outcome(
+        error.message,
+        state=State.FAILED,
+        error_kind=str(error.facts.get("kind") or "tool_error"),
+        effect_trace=None if trace is None else EffectTrace(trace),
+        transient=bool(error.facts.get("transient")),
+    )
+
+
+def classify(tool: Tool, arguments: Arguments, place: Place) -> Effect:
+    """Class and reach of one call; a classifier that raises or answers nonsense gives `UNKNOWN`, `*` (EC-5)."""
+    if isinstance(tool.effect, Effect):
+        return tool.effect
+    try:
+        answer = tool.effect(arguments, place)
+    except Exception as error:
+        return replace(UNDECLARED, notes=("classifier_raised", type(error).__name__))
+    return answer if isinstance(answer, Effect) else replace(UNDECLARED, notes=("classifier_nonsense",))
+
+
+def scope_of(tool: Tool, receipt: Receipt) -> tuple[str, tuple[str, ...]]:
+    """The sink identity a verifier names before D6, and notes; the session where none can be told (TR-99)."""
+    fallback = f"session:{receipt.session_id}"
+    if tool.verifier is None:
+        return fallback, ()
+    try:
+        scope = tool.verifier.recovery_scope(receipt)
+    except Exception as error:
+        return fallback, ("scope_unknown", type(error).__name__)
+    return (scope, ()) if isinstance(scope, str) and scope else (fallback, ("scope_unknown",))

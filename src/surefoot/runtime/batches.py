@@ -1,0 +1,101 @@
+"""The calls of one reply: which are one call sent twice, and in which order they run.
+
+Owns: calls of a reply → dispatched calls (TR-31 to TR-34), order inside a batch
+(TR-88 to TR-90). Does not own: one call's steps (`barrier`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from surefoot.core.canonical import ArgumentsInvalid, read_arguments
+from surefoot.core.model import EffectClass, Receipt
+from surefoot.providers.port import Reply, ReplyCall
+from surefoot.runtime.barrier import Barrier
+from surefoot.runtime.live import Batch, Call, Looked
+from surefoot.runtime.scheduler import Scheduler
+
+CUT_FINISHES = frozenset({"length", "max_tokens", "incomplete"})
+
+
+def dispatch(reply: Reply, scheduler: Scheduler) -> list[dict[str, Any]]:
+    """The `calls` of an assistant entry: our ids beside what the model wrote (D1)."""
+    return [
+        {
+            "callId": scheduler.new_id("cal"),
+            "attemptId": scheduler.new_id("att"),
+            "position": position,
+            "askedName": call.name,
+            "arguments": call.arguments or "",
+            "providerCallId": call.provider_call_id,
+        }
+        for position, call in enumerate(reply.calls)
+    ]
+
+
+def as_calls(
+    reply: Reply, dispatched: Sequence[dict[str, Any]], turn_id: str, *, batch_split: bool
+) -> list[Call]:
+    """The calls to run, marked where their message broke off (TR-34) or a block repeats another (TR-33)."""
+    cut_message = (reply.finish or "") in CUT_FINISHES
+    first_of: dict[tuple[str, str, str], str] = {}
+    ids = {call.provider_call_id for call in reply.calls}
+    calls = []
+    for position, (asked, given) in enumerate(zip(reply.calls, dispatched, strict=True)):
+        is_last = position == len(reply.calls) - 1
+        cut = asked.cut or (cut_message and (is_last or not batch_split))
+        same = _sameness(asked) if asked.provider_call_id and len(ids) > 1 else None
+        original = first_of.setdefault(same, given["callId"]) if same is not None else given["callId"]
+        calls.append(
+            Call(
+                turn_id=turn_id,
+                call_id=given["callId"],
+                attempt_id=given["attemptId"],
+                asked_name=asked.name,
+                arguments=asked.arguments,
+                cut=cut,
+                duplicate_of=None if original == given["callId"] else original,
+            )
+        )
+    return calls
+
+
+def _sameness(call: ReplyCall) -> tuple[str, str, str] | None:
+    """What makes two blocks of a message one call sent twice: provider id, tool and argument digest."""
+    try:
+        digest = read_arguments(call.arguments).digest
+    except ArgumentsInvalid:
+        return None
+    return (call.provider_call_id or "", call.name, digest)
+
+
+async def run_batch(barrier: Barrier, calls: Sequence[Call], scheduler: Scheduler) -> list[Receipt]:
+    """Run the calls of one message: neighbouring readers side by side, every write by itself, in call order.
+
+    Each call settles by itself at once; a sibling's failure, cancel or question voids none (TR-30).
+    Raises the first `LedgerError` or signal of a call after all its siblings of the same group have ended.
+    """
+    batch = Batch()
+    receipts: list[Receipt] = []
+    for group in _groups([barrier.look(call) for call in calls]):
+        tasks = [
+            scheduler.spawn(barrier.run(looked, batch), f"run {looked.call.attempt_id}") for looked in group
+        ]
+        await scheduler.wait(*tasks)
+        receipts.extend(task.result() for task in tasks)
+    return receipts
+
+
+def _groups(looked: Sequence[Looked]) -> list[list[Looked]]:
+    groups: list[list[Looked]] = []
+    for one in looked:
+        if groups and _reads(one) and _reads(groups[-1][-1]):
+            groups[-1].append(one)
+        else:
+            groups.append([one])
+    return groups
+
+
+def _reads(looked: Looked) -> bool:
+    return looked.effect.effect_class is EffectClass.READ_ONLY or looked.effect.interaction

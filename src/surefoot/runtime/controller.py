@@ -1,0 +1,325 @@
+"""The loop of a session: words in, model, calls, results, until the turn ends.
+
+Owns: the controller's states and admission (`idle`, `running`, `finishing`,
+`rotating`, `closed`), the turn's status (TR-179 to TR-184), parked words. Does not own: one
+call (`barrier`), a batch (`batches`), decisions about unknown calls (`actions`),
+what a restart finds (`reconcile`).
+Promises: recovery:no-self-start, barrier:settle-first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from surefoot.core.model import Draft, Entry, Kind, Notice, Receipt, State, TurnStatus
+from surefoot.errors import LedgerError, ProviderError, StaleEpoch, SurefootError
+from surefoot.providers.port import Reply, TextDelta, Usage
+from surefoot.runtime.actions import Actions
+from surefoot.runtime.barrier import Barrier
+from surefoot.runtime.batches import as_calls, dispatch, run_batch
+from surefoot.runtime.models import Model, ask_until_answered
+from surefoot.runtime.people import People
+from surefoot.runtime.scheduler import Scheduler
+from surefoot.runtime.session import Session
+
+MAX_STEPS = 100
+INVALID_REPEATS = 3
+ABORT_WAIT_SECONDS = 0.25
+SETTLE_SECONDS = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class TurnEnd:
+    """How a turn ended. `text` is the final answer; `error` the fault that ended it, if one did."""
+
+    turn_id: str
+    status: TurnStatus
+    reason: str | None = None
+    text: str = ""
+    steps: int = 0
+    usage: Usage = field(default_factory=Usage)
+    error: SurefootError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """Words that could not start a turn now; they are delivered at its end, never dropped (TR-184)."""
+
+    text: str
+
+
+@dataclass(slots=True)
+class _Turn:
+    turn_id: str
+    status: TurnStatus = TurnStatus.QUEUED
+    steps: int = 0
+    text: str = ""
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    invalid: dict[tuple[str, str], int] = field(default_factory=dict)
+    ended_softly: str | None = None
+    wordless: int = 0
+    asking: bool = False
+    """A model request is on its way; nothing of its reply exists yet."""
+    task: Any = None
+
+
+class Controller:
+    """One session with a model. All methods are called from one event loop."""
+
+    def __init__(
+        self, session: Session, barrier: Barrier, people: People, model: Model, actions: Actions
+    ) -> None:
+        self.session = session
+        self.barrier = barrier
+        self.people = people
+        self.model = model
+        self.actions = actions
+        self.state = "idle"
+        self.parked: list[str] = []
+        self.max_steps = MAX_STEPS
+        self._scheduler: Scheduler = session.scheduler
+        self._subscribers: list[Callable[[Notice], None]] = []
+        self._turn: _Turn | None = None
+        session.watch(self._entry_appended)
+        people.on_notice = self.notify
+        people.on_waiting = self._waiting
+        barrier.on_progress = lambda attempt, text: self.notify(
+            Notice("progress", {"attemptId": attempt, "text": text})
+        )
+        barrier.on_withheld = lambda attempt, error: self.notify(
+            Notice("outcome_withheld", {"attemptId": attempt, "cause": error.message})
+        )
+        actions.state_of = lambda: self.state
+        actions.waiting = lambda: people.waiting
+        actions.notify = self.notify
+
+    @property
+    def session_id(self) -> str:
+        """Full id of the session."""
+        return self.session.session_id
+
+    def subscribe(self, subscriber: Callable[[Notice], None]) -> None:
+        """Be told of every notice, in order. A subscriber only draws; it must not await or raise."""
+        self._subscribers.append(subscriber)
+
+    def notify(self, notice: Notice) -> None:
+        """Show one thing on every surface."""
+        for subscriber in self._subscribers:
+            subscriber(notice)
+
+    # Turns ------------------------------------------------------------------------------------
+
+    async def submit(self, text: str) -> TurnEnd | Parked:
+        """Run one turn with words of a person; park them when a turn is on (TR-184).
+
+        Raises `LedgerError` when not even the person's words could be written.
+        """
+        if self.state != "idle":
+            self.parked.append(text)
+            return Parked(text)
+        return await self._run(text)
+
+    async def go_on(self) -> TurnEnd | Parked:
+        """Continue without new words: an ordinary turn under the ordinary fences (TR-123)."""
+        if self.state != "idle":
+            return Parked("")
+        return await self._run(None)
+
+    async def _run(self, text: str | None) -> TurnEnd:
+        self.state = "running"
+        turn = _Turn(self._scheduler.new_id("trn"))
+        self._turn = turn
+        self.barrier.resume()
+        try:
+            await self.session.history()
+            await self._begin(turn, text)
+            turn.task = self._scheduler.spawn(self._steps(turn), f"turn {turn.turn_id}")
+            await self._scheduler.wait(turn.task)
+            return await self._finish(turn)
+        finally:
+            self._turn = None
+            self.state = "closed" if self.session.lost else "idle"
+
+    async def _begin(self, turn: _Turn, text: str | None) -> None:
+        drafts = [self._turn_draft(turn, TurnStatus.QUEUED)]
+        facts = await self.actions.facts_for_next_turn()
+        if text is not None or facts:
+            drafts.append(Draft(Kind.USER, {"turnId": turn.turn_id, "text": text or "", "facts": facts}))
+        drafts.append(self._turn_draft(turn, TurnStatus.RUNNING))
+        await self.session.append(*drafts)
+        turn.status = TurnStatus.RUNNING
+
+    async def _steps(self, turn: _Turn) -> None:
+        while await self._step(turn):
+            await self.actions.border()
+            if turn.steps >= self.max_steps:
+                turn.ended_softly = "iteration_limit"
+                return
+            if self.barrier.stopping:
+                return
+
+    async def _step(self, turn: _Turn) -> bool:
+        """One model request and the calls it asked for; True when the turn goes on."""
+        turn.steps += 1
+        history = await self.session.history()
+        turn.asking = True
+        reply = await ask_until_answered(
+            self.model,
+            history.messages(self.session.book),
+            scheduler=self._scheduler,
+            on_delta=self._delta,
+            notify=self.notify,
+        )
+        turn.asking = False
+        self._count(turn, reply)
+        if not reply.calls and not reply.text.strip():
+            return self._wordless(turn, reply)
+        calls = dispatch(reply, self._scheduler)
+        await self._record_reply(turn, reply, calls)
+        turn.text = reply.text
+        if not reply.calls:
+            return False
+        asked = as_calls(reply, calls, turn.turn_id, batch_split=self.model.batch_split)
+        receipts = await run_batch(self.barrier, asked, self._scheduler)
+        return self._goes_on(turn, receipts)
+
+    def _wordless(self, turn: _Turn, reply: Reply) -> bool:
+        """A reply without words and calls is asked for once more, then the turn stops with a reason (S-02)."""
+        turn.wordless += 1
+        if turn.wordless > 1:
+            turn.ended_softly = "empty_reply"
+            return False
+        self.notify(Notice("empty_reply", {"finish": reply.finish}))
+        return True
+
+    async def _record_reply(self, turn: _Turn, reply: Reply, calls: Sequence[dict[str, Any]]) -> None:
+        """D1: the message with all its calls, each `dispatched`, in one commit."""
+        payload = {
+            "turnId": turn.turn_id,
+            "wire": self.model.wire,
+            "raw": reply.raw,
+            "text": reply.text,
+            "finish": reply.finish,
+            "usage": {"inputTokens": reply.usage.input_tokens, "outputTokens": reply.usage.output_tokens},
+            "calls": list(calls),
+        }
+        await self.session.append(Draft(Kind.ASSISTANT, payload))
+
+    def _goes_on(self, turn: _Turn, receipts: Sequence[Receipt]) -> bool:
+        """The same invalid call three times in one turn ends it softly (PR-69)."""
+        for receipt in receipts:
+            if receipt.reason in ("arguments_invalid", "tool_missing"):
+                key = (receipt.asked_name, receipt.arguments)
+                turn.invalid[key] = turn.invalid.get(key, 0) + 1
+                if turn.invalid[key] >= INVALID_REPEATS:
+                    turn.ended_softly = "invalid_call_repeated"
+                    return False
+        return not self.barrier.stopping
+
+    def _count(self, turn: _Turn, reply: Reply) -> None:
+        """Tokens add up; what a server did not tell stays unknown, never 0 (S-35)."""
+        if reply.usage.input_tokens is not None:
+            turn.input_tokens = (turn.input_tokens or 0) + reply.usage.input_tokens
+        if reply.usage.output_tokens is not None:
+            turn.output_tokens = (turn.output_tokens or 0) + reply.usage.output_tokens
+
+    async def _finish(self, turn: _Turn) -> TurnEnd:
+        """The verdict at the end of a turn: cancel, then failed, then completed (TR-181)."""
+        self.state = "finishing"
+        error = None if turn.task.cancelled() else turn.task.exception()
+        if isinstance(error, StaleEpoch):
+            raise error
+        if turn.status is TurnStatus.CANCELLING or turn.task.cancelled():
+            return await self._end(turn, TurnStatus.CANCELLED, "stopped_by_person")
+        if error is not None:
+            if not isinstance(error, SurefootError):
+                raise error
+            return await self._end(turn, TurnStatus.FAILED, error.code, error)
+        if turn.ended_softly:
+            return await self._end(turn, TurnStatus.FAILED, turn.ended_softly)
+        return await self._end(turn, TurnStatus.COMPLETED, None)
+
+    async def _end(
+        self, turn: _Turn, status: TurnStatus, reason: str | None, error: SurefootError | None = None
+    ) -> TurnEnd:
+        if status is TurnStatus.CANCELLED and turn.status is not TurnStatus.CANCELLING:
+            await self._move(turn, TurnStatus.CANCELLING, reason)
+        await self._move(turn, status, reason)
+        usage = Usage(turn.input_tokens, turn.output_tokens)
+        return TurnEnd(turn.turn_id, status, reason, turn.text, turn.steps, usage, error)
+
+    async def _move(self, turn: _Turn, status: TurnStatus, reason: str | None) -> None:
+        """Record a move of the turn; a ledger that cannot be written leaves it to the next owner, and says so."""
+        turn.status = status
+        try:
+            await self.session.append(self._turn_draft(turn, status, reason))
+        except LedgerError as error:
+            self.notify(Notice("turn_not_recorded", {"status": status.value, "cause": error.message}))
+
+    def _turn_draft(self, turn: _Turn, status: TurnStatus, reason: str | None = None) -> Draft:
+        return Draft(Kind.TURN, {"turnId": turn.turn_id, "status": status.value, "reason": reason})
+
+    async def _waiting(self, waiting: bool) -> None:
+        turn = self._turn
+        wanted = TurnStatus.WAITING_USER if waiting else TurnStatus.RUNNING
+        if turn is None or turn.status not in (TurnStatus.RUNNING, TurnStatus.WAITING_USER):
+            return
+        if turn.status is not wanted:
+            await self._move(turn, wanted, None)
+        if waiting:
+            await self.actions.border()
+
+    # Stop -------------------------------------------------------------------------------------
+
+    async def stop(self) -> None:
+        """End the turn. The cancel is recorded first, but the signal waits at most 250 ms for it (TR-180)."""
+        turn = self._turn
+        if turn is None or turn.status is TurnStatus.CANCELLING:
+            return
+        turn.status = TurnStatus.CANCELLING
+        record = self._scheduler.spawn(self._move(turn, TurnStatus.CANCELLING, "stopped_by_person"), "cancel")
+        await self._scheduler.wait(record, seconds=ABORT_WAIT_SECONDS)
+        self.barrier.stopping = True
+        self.people.withdraw()
+        if turn.asking and turn.task is not None:
+            turn.task.cancel()  # a late reply is neither committed nor run
+        await self.barrier.stop()
+        # Calls that wait their turn refuse themselves now; a disk that hangs must not hold the session.
+        if turn.task is not None and not await self._scheduler.wait(turn.task, seconds=SETTLE_SECONDS):
+            turn.task.cancel()
+
+    async def close(self) -> None:
+        """Stop what runs and give the session back. Supervised commands go on, listed (TR-206)."""
+        await self.stop()
+        while self._turn is not None:
+            await self._scheduler.sleep(0.01)
+        self.state = "closed"
+        await self.session.close()
+
+    # Notices ----------------------------------------------------------------------------------
+
+    def _delta(self, delta: TextDelta) -> None:
+        self.notify(Notice("text", {"text": delta.text, "kind": delta.kind}))
+
+    def _entry_appended(self, entry: Entry) -> None:
+        """Tell surfaces what became durable, from the entry itself: nothing else is shown as a fact."""
+        payload = entry.payload
+        if entry.kind in (Kind.TURN, Kind.USER, Kind.ASSISTANT, Kind.QUESTION, Kind.ANSWER, Kind.HAND_OFF):
+            self.notify(Notice(str(entry.kind), {**payload, "position": entry.position}))
+        if entry.kind == Kind.ASSISTANT:
+            for call in payload["calls"]:
+                self._receipt_changed(call["attemptId"], entry)
+        elif entry.kind.startswith("attempt."):
+            self._receipt_changed(payload["attemptId"], entry)
+
+    def _receipt_changed(self, attempt_id: str, entry: Entry) -> None:
+        receipt = self.session.book.get(attempt_id)
+        if receipt is not None and receipt.state is not State.DISPATCHED:
+            facts = {"receipt": receipt, "position": entry.position, "entry": str(entry.kind)}
+            self.notify(Notice("receipt", facts))
+
+
+__all__ = ["Controller", "Model", "Parked", "ProviderError", "TurnEnd"]

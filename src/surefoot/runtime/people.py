@@ -1,0 +1,219 @@
+"""Questions and permissions put to a person: durable before they are shown, never consent by silence.
+
+Owns: the life of a question (TR-166 to TR-170), of an approval (TR-171), and the port
+through which a surface is asked. Does not own: which calls must be asked about
+(`permission`), how a question looks (`surfaces`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from surefoot.core import results
+from surefoot.core.model import Draft, Kind, Notice
+from surefoot.runtime.live import Looked, Permit, Refused
+from surefoot.runtime.permission import Rules, Verdict, decide
+from surefoot.runtime.scheduler import Scheduler
+from surefoot.runtime.session import Session
+from surefoot.runtime.tools import LiveAttempt, Place
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a person is asked by a tool of the `ask_user` family."""
+
+    question_id: str
+    attempt_id: str
+    text: str
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`verdict` is `answered`, `expired`, `withdrawn` or `nobody`; only `answered` carries words."""
+
+    verdict: str
+    text: str = ""
+    by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionQuestion:
+    """What a person is asked before a call may start: effective arguments, class, reach, place (UX-41)."""
+
+    attempt_id: str
+    tool: str
+    arguments: str
+    """Redacted arguments for display."""
+    argument_digest: str
+    effect_class: str
+    reach: tuple[str, ...]
+    directory: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class PermissionAnswer:
+    """`verdict` is `approved`, `denied`, `expired`, `withdrawn`; `scope` is `once` or `session`."""
+
+    verdict: str
+    scope: str = "once"
+    by: str | None = None
+    words: str = ""
+
+
+class Asker(Protocol):
+    """A surface with a person. Cancelled when the turn is stopped; a lost surface raises nothing but ends."""
+
+    async def permission(self, question: PermissionQuestion) -> PermissionAnswer: ...
+
+    async def question(self, question: Question) -> Answer: ...
+
+
+class People:
+    """Asks, records and answers; `asker` is None while no person is attached (TR-120)."""
+
+    def __init__(
+        self, session: Session, rules: Rules, *, mode: str, place: Place, asker: Asker | None
+    ) -> None:
+        self.session = session
+        self.rules = rules
+        self.mode = mode
+        self.asker = asker
+        self.on_notice: Callable[[Notice], None] = lambda notice: None
+        self.on_waiting: Callable[[bool], Awaitable[None]] = _nothing
+        self.denials: list[Mapping[str, Any]] = []
+        self._place = place
+        self._scheduler: Scheduler = session.scheduler
+        self._pending: dict[str, Any] = {}
+        self._granted: set[tuple[str, tuple[str, ...]]] = set()
+
+    @property
+    def waiting(self) -> bool:
+        """Whether a person is being asked something now."""
+        return bool(self._pending)
+
+    # Permissions ------------------------------------------------------------------------------
+
+    async def permit(self, looked: Looked) -> Permit:
+        """D3: rules first, then a person where they say so and one is there (UX-38 to UX-43)."""
+        tool, arguments = looked.tool, looked.arguments
+        if tool is None or arguments is None:
+            return Permit(False, _refused("permission_denied", why="no tool"))
+        subjects = () if tool.subjects is None else tool.subjects(arguments.value, self._place)
+        verdict = decide(self.rules, self.mode, tool, subjects, looked.effect)
+        if verdict.kind == "allow" or (tool.name, subjects) in self._granted:
+            return Permit(True)
+        if verdict.kind == "deny":
+            return self._denied(looked, "rule", verdict)
+        if self.asker is None:
+            return self._denied(looked, "nobody", verdict)
+        return await self._ask_permission(looked, verdict, subjects)
+
+    def _denied(self, looked: Looked, by: str, verdict: Verdict) -> Permit:
+        name = looked.call.asked_name if looked.tool is None else looked.tool.name
+        self.denials.append(
+            {"tool": name, "attemptId": looked.call.attempt_id, "by": by, "reason": verdict.reason}
+        )
+        return Permit(False, _refused("permission_denied", by=by, why=verdict.reason))
+
+    async def _ask_permission(self, looked: Looked, verdict: Verdict, subjects: tuple[str, ...]) -> Permit:
+        tool, arguments, asker = looked.tool, looked.arguments, self.asker
+        if tool is None or arguments is None or asker is None:
+            return Permit(False, _refused("permission_denied", by="nobody", why=verdict.reason))
+        question = PermissionQuestion(
+            attempt_id=looked.call.attempt_id,
+            tool=tool.name,
+            arguments=looked.display,
+            argument_digest=arguments.digest,
+            effect_class=looked.effect.effect_class.value,
+            reach=looked.effect.reach,
+            directory=str(self._place.directory),
+            why=verdict.reason,
+        )
+        answer = await self._wait_for(
+            question.attempt_id, asker.permission(question), PermissionAnswer("withdrawn")
+        )
+        approval = {
+            "attemptId": looked.call.attempt_id,
+            "argumentDigest": arguments.digest,
+            "verdict": answer.verdict,
+            "by": answer.by,
+            "channel": "chat",
+            "at": self._scheduler.now_ms(),
+        }
+        await self.session.append(Draft(Kind.APPROVAL, approval))
+        if answer.verdict != "approved":
+            code = "permission_denied" if answer.verdict == "denied" else "approval_expired"
+            self.denials.append({"tool": tool.name, "attemptId": question.attempt_id, "by": "person"})
+            return Permit(False, _refused(code, by="person", why=answer.words or answer.verdict))
+        if answer.scope == "session":
+            self._granted.add((tool.name, subjects))
+        return Permit(True, approval=approval)
+
+    # Questions --------------------------------------------------------------------------------
+
+    async def ask(self, attempt: LiveAttempt, text: str, choices: tuple[str, ...]) -> Answer:
+        """Put a question of a tool to a person; durable before it is shown, as is its answer (TR-166, TR-167)."""
+        question_id = self._question_id(attempt) or self._scheduler.new_id("qst")
+        question = Question(question_id, attempt.attempt_id, text, choices)
+        payload = {
+            "questionId": question_id,
+            "attemptId": attempt.attempt_id,
+            "turnId": attempt.turn_id,
+            "text": text,
+            "choices": list(choices),
+        }
+        await self.session.append(Draft(Kind.QUESTION, payload))
+        if self.asker is None:
+            answer = Answer("nobody")
+        else:
+            answer = await self._wait_for(question_id, self.asker.question(question), Answer("withdrawn"))
+        if answer.verdict == "answered" and not answer.text.strip():
+            answer = Answer("expired")  # an empty answer is never consent (TR-168)
+        closing = {
+            **payload,
+            "text": answer.text,
+            "verdict": answer.verdict,
+            "by": answer.by,
+            "channel": "chat",
+        }
+        await self.session.append(Draft(Kind.ANSWER, closing))
+        return answer
+
+    def _question_id(self, attempt: LiveAttempt) -> str | None:
+        """A question asked again after a crash keeps its id (TR-169)."""
+        earlier = [one.attempt_id for one in self.session.book.attempts(attempt.call_id)]
+        return next((self.session.asked[one] for one in reversed(earlier) if one in self.session.asked), None)
+
+    async def _wait_for(self, key: str, asking: Awaitable[Any], withdrawn: Any) -> Any:
+        """Wait for a person; Stop withdraws the question."""
+
+        async def waiting() -> Any:
+            return await asking
+
+        task = self._scheduler.spawn(waiting(), f"ask {key}")
+        self._pending[key] = task
+        await self.on_waiting(True)
+        try:
+            await self._scheduler.wait(task)
+            return withdrawn if task.cancelled() else task.result()
+        finally:
+            task.cancel()
+            del self._pending[key]
+            await self.on_waiting(bool(self._pending))
+
+    def withdraw(self) -> None:
+        """Stop: every pending question is taken back; none of them counts as consent (TR-168)."""
+        for task in list(self._pending.values()):
+            task.cancel()
+
+
+def _refused(code: str, **facts: Any) -> Refused:
+    return Refused(code, results.refusal_text(code, facts), facts)
+
+
+async def _nothing(waiting: bool) -> None:
+    return None

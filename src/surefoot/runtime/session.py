@@ -1,0 +1,233 @@
+"""One ownership of one session: its epoch, its lease, and the only way to append to it.
+
+Owns: claim and release, the lease clock (TR-174, TR-175), what an uncertain
+commit turns out to be (TR-27), and whether tools may start at all (TR-26). Does not own:
+what is appended (`barrier`, `reconcile`, `controller`), how death is proven (`ledger`).
+Promises: ledger:fenced, barrier:fail-closed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.core.guards import Guards
+from surefoot.core.history import History
+from surefoot.core.model import BarrierLevel, Draft, Entry, Kind, Owner
+from surefoot.errors import LedgerError, LedgerUncertain, StaleEpoch
+from surefoot.ledger.port import Appended, Claim, Held, Judge, Ledger, NotAppended
+from surefoot.runtime.scheduler import Scheduler
+
+UNCERTAIN_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseTimes:
+    """Length of the lease and of one renewal period, in seconds (TR-174)."""
+
+    lease_seconds: float = 30.0
+    renewal_seconds: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which session to own: a new one (`opening` facts, id optional) or an existing one.
+
+    `take_over` is a person's word (TR-175).
+    """
+
+    session_id: str | None = None
+    opening: Mapping[str, Any] | None = None
+    take_over: bool = False
+
+
+class Session:
+    """A session owned by this process. Everything that writes to it goes through `append`."""
+
+    def __init__(self, ledger: Ledger, claim: Claim, scheduler: Scheduler, times: LeaseTimes) -> None:
+        self.ledger = ledger
+        self.session_id = claim.session_id
+        self.epoch = claim.epoch
+        self.book = claim.book
+        self.claim = claim
+        self.scheduler = scheduler
+        self.position = claim.position
+        self.level = BarrierLevel.REACH
+        self.lost = False
+        """True once another owner took the session; nothing starts any more."""
+        self.broken: LedgerError | None = None
+        """Why no tool may start now: the last write failed (TR-26). Cleared by the next one that succeeds."""
+        self.on_lost: Callable[[], None] = lambda: None
+        self.guards = Guards()
+        self.asked: dict[str, str] = {}
+        """Attempt → question id of every question put so far (TR-169)."""
+        self._history: History | None = None
+        self._times = times
+        self._lease_until_boot_ms = 0
+        self._renewing: Any = None
+        self._watchers: list[Callable[[Entry], None]] = []
+
+    @classmethod
+    async def open(
+        cls,
+        ledger: Ledger,
+        scheduler: Scheduler,
+        owner: Owner,
+        wanted: Wanted,
+        *,
+        times: LeaseTimes | None = None,
+    ) -> Session | Held:
+        """Own a session, unless somebody else does.
+
+        Runs no tool and sends nothing. Raises `SessionMissing`, `LedgerError`.
+        """
+        name = wanted.session_id or scheduler.new_id("ses")
+        draft = None if wanted.opening is None else Draft(Kind.SESSION_OPENED, dict(wanted.opening))
+        answer = await ledger.claim(name, owner, opening=draft, take_over=wanted.take_over)
+        if isinstance(answer, Held):
+            return answer
+        session = cls(ledger, answer, scheduler, times or LeaseTimes())
+        await session._renew()
+        session._renewing = scheduler.spawn(session._keep_lease(), f"lease {name}")
+        return session
+
+    async def history(self) -> History:
+        """The conversation so far, folded from the ledger on first use and kept current after that.
+
+        The guards are folded with it: a session is listed without either, and no call runs before both.
+        """
+        if self._history is None:
+            history, guards = History(), Guards()
+            for entry in await self.ledger.read(self.session_id):
+                history.apply(entry)
+                guards.apply(entry)
+                self._note_question(entry)
+            self._history, self.guards = history, guards
+        return self._history
+
+    def watch(self, watcher: Callable[[Entry], None]) -> None:
+        """Be told of every entry this owner appends, in order."""
+        self._watchers.append(watcher)
+
+    async def append(
+        self, *drafts: Draft, judge: Judge | None = None, after: int | None = None
+    ) -> Appended | NotAppended:
+        """Append durably, whole or not at all; a cancel of the caller interrupts only its waiting (TR-29).
+
+        Raises:
+            StaleEpoch: another owner holds the session now.
+            LedgerUncertain: still not known whether it was written; nothing may be told.
+            LedgerError: certainly not written.
+        """
+        return await self.scheduler.shielded(self._append(drafts, judge, after))
+
+    async def _append(
+        self, drafts: tuple[Draft, ...], judge: Judge | None, after: int | None
+    ) -> Appended | NotAppended:
+        try:
+            answer = await self._append_certainly(drafts, judge, after)
+        except LedgerError as error:
+            self.broken = error
+            raise
+        if isinstance(answer, NotAppended):
+            if answer.code == "lease_lost":
+                self._lose()
+                raise StaleEpoch(f"session {self.session_id!r} has another owner now")
+            return answer
+        self.broken = None
+        self._fold(answer.entries)
+        return answer
+
+    async def _append_certainly(
+        self, drafts: tuple[Draft, ...], judge: Judge | None, after: int | None
+    ) -> Appended | NotAppended:
+        """A commit whose answer was lost is looked up until it is certain (TR-27)."""
+        try:
+            return await self.ledger.append(
+                self.session_id, drafts, epoch=self.epoch, after=after, judge=judge
+            )
+        except LedgerUncertain as uncertain:
+            pending: LedgerUncertain = uncertain
+        for wait_seconds in (0.0, 0.05, 0.5)[:UNCERTAIN_TRIES]:
+            await self.scheduler.sleep(wait_seconds)
+            try:
+                found = await self.ledger.resolve(pending)
+            except LedgerUncertain as still:
+                pending = still
+                continue
+            if found is None:
+                raise LedgerError(
+                    "the commit failed and its entry is certainly not in the ledger",
+                    next_command="surefoot doctor",
+                )
+            return Appended(found)
+        raise pending
+
+    def _fold(self, entries: tuple[Entry, ...]) -> None:
+        for entry in entries:
+            self.position = max(self.position, entry.position)
+            if entry.kind == Kind.BARRIER_SET:
+                self.level = BarrierLevel(entry.payload["new"])
+            self.guards.apply(entry)
+            self._note_question(entry)
+            if self._history is not None:
+                self._history.apply(entry)
+            for watcher in self._watchers:
+                watcher(entry)
+
+    def _note_question(self, entry: Entry) -> None:
+        if entry.kind == Kind.QUESTION:
+            self.asked[entry.payload["attemptId"]] = entry.payload["questionId"]
+
+    def may_begin(self) -> bool:
+        """Whether an effect may begin at this moment: still owner, inside the lease (TR-175)."""
+        return not self.lost and self.scheduler.boot_ms() < self._lease_until_boot_ms
+
+    async def hold(self) -> bool:
+        """`may_begin`, after one renewal if the lease ran out while this process slept (TR-174)."""
+        if self.lost:
+            return False
+        return self.may_begin() or (await self._renew() and self.may_begin())
+
+    async def _renew(self) -> bool:
+        # Counted from before the request: the store may have granted it at any moment since.
+        asked_boot_ms = self.scheduler.boot_ms()
+        span_ms = int(self._times.lease_seconds * 1000)
+        try:
+            kept = await self.ledger.renew(
+                self.session_id, epoch=self.epoch, until_ms=self.scheduler.now_ms() + span_ms
+            )
+        except LedgerError as error:
+            self.broken = error
+            return False
+        if not kept:
+            self._lose()
+            return False
+        self._lease_until_boot_ms = asked_boot_ms + span_ms
+        return True
+
+    async def _keep_lease(self) -> None:
+        while not self.lost:
+            await self.scheduler.sleep(self._times.renewal_seconds)
+            if not self.lost and not await self._renew() and not self.may_begin():
+                # The ledger cannot be reached and the lease is over: bodies must not outlive it.
+                self.on_lost()
+
+    def _lose(self) -> None:
+        if not self.lost:
+            self.lost = True
+            self.on_lost()
+
+    async def close(self) -> None:
+        """Give the session back. Called on every path; a second call does nothing (TR-178)."""
+        if self._renewing is None:
+            return
+        self._renewing.cancel()
+        await self.scheduler.wait(self._renewing)
+        self._renewing = None
+        try:
+            await self.ledger.release(self.session_id, epoch=self.epoch)
+        except LedgerError as error:
+            # The lock this process holds ends with it, so the next owner need not wait.
+            self.broken = error
