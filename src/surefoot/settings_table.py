@@ -263,7 +263,7 @@ wire = "chat"                         # chat | responses | anthropic
 contract = "deepseek/chat"            # declared, never guessed from a name
 model = "deepseek-chat"               # used when -m names only the endpoint
 key_env = "DEEPSEEK_API_KEY"          # or: key_command = ["pass", "show", "deepseek"]
-hosted_tools = ["search"]             # run by the provider; others only if named here
+hosted_tools = ["search"]             # run by the provider; others only if named here (PR-98)
 
 [endpoints.desk]                      # a server of your own, no key
 url = "http://127.0.0.1:8080/v1"
@@ -275,22 +275,22 @@ model = "local"
 barrier = "reach"                     # session | reach | action | advise | off
 on_unknown = "stop"                   # unattended runs: stop | continue (outside the reach)
 automatic = "on"                      # automatic repair of named replay faults: on | off
-inspect_on_resume = true              # local looks at once, far ones on i or Continue
+inspect_on_resume = true              # local looks at once, far ones on i or Continue (UX-50)
 inspect_seconds = 10                  # per verifier
-resume_retry = "safe"                 # what a resume runs again: safe | none
+resume_retry = "safe"                 # what a resume runs again: safe | none (TR-118)
 crash_attempts = 2                    # tries at one call before a person is asked
-release_stopped_checks = true         # a stopped test run fences nothing
-max_requests_per_step = 6             # HTTP requests for one model step
+release_stopped_checks = true         # a stopped test run fences nothing (UX-156)
+max_requests_per_step = 6             # HTTP requests for one model step (PR-5)
 accept_elicitation = true             # may an editor or MCP host carry a decision?
-assurance_for_irreversible = "same-user"   # same-user | sandboxed | separate-user | passkey
-# The switch for `retry` is no setting: SUREFOOT_TOOL_RECOVERY_RETRY=1 on the owning host.
+assurance_for_irreversible = "same-user"   # NON_IDEMPOTENT, UNKNOWN: same-user | sandboxed | separate-user | passkey
+# The switch for `retry` is no setting: SUREFOOT_TOOL_RECOVERY_RETRY=1 on the owning host (TR-133).
 
-[limits]                              # every bound by its name, for example:
+[limits]                              # every bound of UX-166 by its name, for example:
 pending_questions = 16
 stop_kill_seconds = 10
 
 [packs]
-use = ["android-guru"]                # packs in force, shipped ones or your own, by name
+use = ["android-guru"]                # packs in force (EC-35), shipped ones or your own, by name
 
 [permissions]
 mode = "default"                      # default | acceptEdits | plan | dontAsk | bypassPermissions
@@ -304,11 +304,11 @@ args = ["stdio"]
 env = { GITHUB_TOKEN = "${GITHUB_TOKEN}" }
 timeout_seconds = 30
 
-[mcp.servers.github.tools.create_issue]   # your word about this tool
+[mcp.servers.github.tools.create_issue]   # the owner's word about this tool (EC-42)
 class = "NON_IDEMPOTENT"
 reach = ["repo:github.com/{owner}/{repo}"]   # filled from the arguments
 key_argument = "client_token"         # where the runtime puts its idempotency key
-verifier = "mcp"                      # with the look-up paired with it:
+verifier = "mcp"                      # with the look-up paired with it (TR-109):
 lookup = "search_issues"
 """
 """The example of `config show --example`; valid as it stands (UX-28)."""

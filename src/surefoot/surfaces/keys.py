@@ -1,0 +1,149 @@
+"""Which key press is a decision about a card. Pure; the clock is handed in.
+
+Owns: the rules of UX-71 to UX-74: quiet time, bursts and pastes, stable evidence, the
+code. Does not own: reading keys (`chat`), what an action does (`runtime.controller`).
+
+A press is a value in, an answer out. Nothing is preselected, and no key decides by
+itself with the passing of time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from surefoot.surfaces.view import KEYS, code_of, needs_code
+
+QUIET_MS = 350
+BURST_MS = 15
+DECISIONS = {key: action for action, key in KEYS.items() if action != "inspect"}
+LOOKS = {"i": "inspect", "a": "ask_model", "d": "details", "o": "timeline", "?": "help"}
+MOVES = {"j": "forth", "k": "back", "escape": "away"}
+
+
+@dataclass(frozen=True, slots=True)
+class Press:
+    """What a key was taken for.
+
+    `kind` is `text` (it goes to the input line, after the letters in `name` that were held
+    back), `swallowed`, `look`, `move`, `armed`, `code`, `decide` or `refused` (`name` is the code).
+    """
+
+    kind: str
+    name: str = ""
+
+
+@dataclass(slots=True)
+class Keys:
+    """The state of one card on screen: when keys and evidence last moved, and a code being typed.
+
+    Call `press` for each key in order, with milliseconds of a clock that never steps back,
+    and `settle` when `QUIET_MS` have gone by since a press was `armed`.
+    """
+
+    call: Mapping[str, Any] | None = None
+    evidence_at_ms: float = float("-inf")
+    last_key_ms: float = float("-inf")
+    _pending: str | None = field(default=None)
+    _typed: str = field(default="")
+    _held: tuple[str, str, float] | None = field(default=None)
+
+    def show(self, call: Mapping[str, Any] | None, now_ms: float) -> None:
+        """Put a card on screen. New evidence, or another card, starts the time anew."""
+        if _evidence(call) != _evidence(self.call):
+            self.evidence_at_ms = now_ms
+            self._pending, self._typed, self._held = None, "", None
+        self.call = call
+
+    def press(self, key: str, now_ms: float, *, line_empty: bool = True, pasted: bool = False) -> Press:
+        """What this key means now. A decision that needs no code is only armed; `settle` makes it."""
+        since, self.last_key_ms = now_ms - self.last_key_ms, now_ms
+        if self.call is None or not line_empty or pasted or (len(key) != 1 and key != "escape"):
+            return self._text()
+        if self._pending is not None:
+            return self._code(key, since)
+        if self._held is not None:
+            return self._text()  # a second letter so soon is the beginning of a word, or of a paste
+        if since < QUIET_MS:
+            return Press("swallowed")
+        if key in MOVES:
+            return Press("move", MOVES[key])
+        if key in LOOKS:
+            return Press("look", LOOKS[key])
+        if key in DECISIONS:
+            return self._arm(key, DECISIONS[key], now_ms)
+        return Press("text")
+
+    def settle(self, now_ms: float) -> Press | None:
+        """The decision whose key stood alone long enough, or None."""
+        if self._held is None or now_ms - self._held[2] < QUIET_MS:
+            return None
+        action, self._held = self._held[1], None
+        return Press("decide", action)
+
+    def _arm(self, key: str, action: str, now_ms: float) -> Press:
+        if now_ms - self.evidence_at_ms < QUIET_MS:
+            return Press("swallowed")
+        call = self.call or {}
+        refused = _refused(call, action)
+        if refused:
+            return Press("refused", refused)
+        if needs_code(action, call):
+            self._pending, self._typed = action, ""
+            return Press("code", action)
+        self._held = (key, action, now_ms)
+        return Press("armed", action)
+
+    def _code(self, key: str, since: float) -> Press:
+        action = self._pending or ""
+        wanted = code_of(self.call or {})
+        typed = self._typed + key.lower()
+        if key == "escape":
+            self._pending, self._typed = None, ""
+            return Press("swallowed")
+        if since <= BURST_MS or not wanted.startswith(typed):
+            return self._text()
+        if typed != wanted:
+            self._typed = typed
+            return Press("swallowed")
+        self._pending, self._typed = None, ""
+        return Press("decide", action)
+
+    def _text(self) -> Press:
+        """Nothing was decided; letters held back so far belong to the input line."""
+        held = self._held[0] if self._held else ""
+        if self._pending:
+            held = KEYS[self._pending] + self._typed
+        self._pending, self._typed, self._held = None, "", None
+        return Press("text", held)
+
+
+def _evidence(call: Mapping[str, Any] | None) -> tuple[Any, ...]:
+    if call is None:
+        return ()
+    actions = tuple((a["action"], bool(a.get("enabled"))) for a in call.get("actions") or ())
+    return (
+        call.get("attemptId"),
+        call.get("inspectionId"),
+        (call.get("executor") or {}).get("state"),
+        len(call.get("late") or ()),
+        actions,
+    )
+
+
+def _refused(call: Mapping[str, Any], action: str) -> str | None:
+    for offered in call.get("actions") or ():
+        if offered["action"] == action:
+            return None if offered.get("enabled") else str(offered.get("code") or "unsupported")
+    return "unsupported"
+
+
+def drawn(call: Mapping[str, Any]) -> list[str]:
+    """The actions drawn as choices: `retry` and `deny` only when they would be accepted (UX-71)."""
+    shown = []
+    for offered in call.get("actions") or ():
+        action = str(offered["action"])
+        if offered.get("enabled") or action not in ("retry", "deny"):
+            shown.append(action)
+    return shown

@@ -1,0 +1,365 @@
+"""The one view model: facts of a snapshot, told in words. Pure.
+
+Owns: the card (UX-62), rows, run strip, resume and count lines, and the cleaning of
+foreign text (UX-10). Does not own: what is true (`core.snapshot`), the texts (`words`),
+how anything is drawn (`plain`, `chat`).
+Promises: surface:same-story.
+
+Everything here takes JSON values as `core.snapshot` makes them and returns values;
+two surfaces that show one ledger show the same keys with the same words.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from surefoot.surfaces.words import cause, grade_word, mark, not_run, say, state_words
+
+Call = Mapping[str, Any]
+Clock = Callable[[int], str]
+
+KEYS = {"confirm": "h", "deny": "n", "reject": "l", "release": "f", "retry": "r", "inspect": "i"}
+"""The key of each action, the same on every surface (UX-71)."""
+
+STRICT_CLASSES = ("NON_IDEMPOTENT", "UNKNOWN")
+_CODE_DIGITS, _CODE_LETTERS = "23456789", "bcegkmpqstuvwxyz"
+
+_ESCAPES = re.compile(
+    r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC, to its end or to the end of the text
+    r"|\x1b[PX^_].*?(?:\x1b\\|$)"  # DCS, SOS, PM, APC
+    r"|[\x1b\x9b]\[?[0-?]*[ -/]*[@-~]?",  # CSI and two-character escapes
+    re.DOTALL,
+)
+_KEEP_FORMAT = frozenset({"\u200d"})
+"""Joins emoji and letters of several scripts and moves nothing."""
+
+
+def clean(text: object, *, lines: bool = False) -> str:
+    """Foreign text without control, escape and bidirectional characters.
+
+    One line unless `lines`; then line feeds stay and tabs become spaces.
+    """
+    raw = _ESCAPES.sub("", str(text)).replace("\r\n", "\n")
+    kept: list[str] = []
+    for letter in raw:
+        category = unicodedata.category(letter)
+        if letter == "\n" and lines:
+            kept.append(letter)
+        elif letter in "\n\t\u2028\u2029":
+            kept.append(" ")
+        elif category == "Cs":
+            kept.append("\ufffd")  # half a pair cannot be written out
+        elif category not in ("Cc", "Cf") or letter in _KEEP_FORMAT:
+            kept.append(letter)
+    return "".join(kept)
+
+
+def local_time(ms: int) -> str:
+    """`12:01:07` in the zone of this machine."""
+    return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%H:%M:%S")
+
+
+def short_id(full: str, others: Iterable[str] = ()) -> str:
+    """Type and shortest unique ending of at least four characters; ordered ids begin alike."""
+    kind, _, rest = full.partition("_")
+    if not rest:
+        return full
+    endings = [other.partition("_")[2] for other in others if other != full]
+    for length in range(4, len(rest)):
+        if not any(ending.endswith(rest[-length:]) for ending in endings):
+            return f"{kind}_{rest[-length:]}"
+    return full
+
+
+def fact_key(call: Call) -> str:
+    """The row of UX-63 that tells this call."""
+    state = call.get("state")
+    if state == "not_started":
+        silent = call.get("reason") in (None, "cancelled_before_start", "owner_died_before_start")
+        return "not_started" if silent else "not_started_refused"
+    if state == "failed":
+        return "failed_possible" if call.get("effectTrace") in ("possible", "done") else "failed"
+    if state in ("dispatched", "started", "succeeded"):
+        return str(state)
+    overlays = call.get("overlays") or ()
+    for overlay, key in _OVERLAYS:
+        if overlay in overlays:
+            return key
+    return _inspected_key(call.get("inspection") or {})
+
+
+_OVERLAYS = (
+    ("superseded", "superseded"),
+    ("released", "released"),
+    ("denied", "denied"),
+    ("confirmed", "confirmed"),
+    ("proven", "present_proof"),
+    ("rejected", "rejected"),
+)
+
+
+def _inspected_key(inspection: Mapping[str, Any]) -> str:
+    state, grade = inspection.get("state"), inspection.get("grade")
+    if state == "present":
+        return "present_proof" if grade == "proof" else "present"
+    if state in ("postcondition_satisfied", "absent_fenced"):
+        return str(state)
+    return "inspection_unknown" if state else "unknown"
+
+
+def told(call: Call, language: str, *, you: bool = False) -> str:
+    """One call's state in words."""
+    key = fact_key(call)
+    if key == "not_started_refused":
+        return not_run(call.get("reason"), language)
+    if key == "superseded":
+        return state_words(key, language, attempt=short_id(str(call.get("supersededBy") or "att_")))
+    return state_words(key, language, you=you)
+
+
+def is_card(call: Call) -> bool:
+    """Whether a call is shown as a card: open, and no read (UX-162)."""
+    return bool(call.get("open")) and call.get("class") != "READ_ONLY"
+
+
+def code_of(call: Call) -> str:
+    """The two characters of UX-74; they change with each inspection."""
+    seed = f"{call.get('attemptId')}|{call.get('inspectionId')}"
+    digest = hashlib.sha256(seed.encode()).digest()
+    return _CODE_DIGITS[digest[0] % len(_CODE_DIGITS)] + _CODE_LETTERS[digest[1] % len(_CODE_LETTERS)]
+
+
+def needs_code(action: str, call: Call) -> bool:
+    """Whether this decision goes against or beyond the evidence and costs the code (UX-74)."""
+    if action == "release" and executor_state(call) != "ended":
+        return True
+    if call.get("class") not in STRICT_CLASSES:
+        return False
+    inspection = call.get("inspection") or {}
+    if action == "release":
+        return True
+    if action == "confirm":
+        shows = inspection.get("state") in ("present", "postcondition_satisfied")
+        return not (shows and inspection.get("grade") in ("proof", "strong"))
+    return action == "deny" and inspection.get("state") != "absent_fenced"
+
+
+def executor_state(call: Call) -> str:
+    """`ended`, `alive` or `not_proven`; what is not told is not proven."""
+    return str((call.get("executor") or {}).get("state") or "not_proven")
+
+
+def summary(call: Call) -> str:
+    """One redacted line naming the call: what the runtime tells, else the tool."""
+    shown = call.get("summary") or call.get("tool") or call.get("askedName") or "?"
+    return clean(shown)[:240]
+
+
+def card(
+    call: Call,
+    snapshot: Mapping[str, Any],
+    language: str,
+    *,
+    stopped: bool = False,
+    clock: Clock = local_time,
+) -> dict[str, Any]:
+    """The card of one unknown call, as data (UX-62).
+
+    `stopped` is true for an unattended run that ended because of it. Arguments stay
+    only where the snapshot has them, which is the answer to an inspect (TR-141).
+    """
+    attempt = str(call["attemptId"])
+    others = [str(other["attemptId"]) for other in snapshot.get("calls") or ()]
+    reach = [clean(member) for member in call.get("reach") or ()]
+    fenced = bool(call.get("fencing"))
+    waits = [say("next_wait", language)] if stopped else []
+    return {
+        **call,
+        "shortId": short_id(attempt, others),
+        "summary": summary(call),
+        "words": told(call, language),
+        "mark": mark(fact_key(call)),
+        "cause": cause(call.get("reason"), language),
+        "known": _known(call, language, clock),
+        "notKnown": _not_known(reach, language),
+        "next": _joined([*waits, _next(reach, fenced, snapshot.get("barrier"), language)], language),
+        "checks": _checks(call, language),
+        "fence": {"reach": reach, "since": call.get("startedAt")} if fenced else None,
+        "executor": {"state": executor_state(call), "sentence": _executor_sentence(call, language)},
+        "command": _command(call, short_id(attempt, others)),
+        "actions": [_action(action, call, language) for action in call.get("actions") or ()],
+        "sessionPath": snapshot.get("sessionPath"),
+        "runtimeEpoch": snapshot.get("runtimeEpoch"),
+        "revision": snapshot.get("revision"),
+    }
+
+
+def _known(call: Call, language: str, clock: Clock) -> str:
+    started = call.get("startedAt")
+    first = say("known", language, time=clock(started)) if started else say("known_before_start", language)
+    why = cause(call.get("reason"), language)
+    parked = say("parked", language) if call.get("parked") else ""
+    return _joined([first, why, parked], language)
+
+
+def _joined(sentences: Sequence[str], language: str) -> str:
+    """Sentences one behind the other; Chinese full stops carry their own space."""
+    return (" " if language == "en" else "").join(part for part in sentences if part)
+
+
+def _not_known(reach: Sequence[str], language: str) -> str:
+    if not reach or "*" in reach:
+        return say("not_known_any", language)
+    return say("not_known", language, reach=_listed(reach))
+
+
+def _next(reach: Sequence[str], fenced: bool, level: str | None, language: str) -> str:
+    if not fenced or level in ("advise", "off"):
+        return say("next_none", language)
+    if level == "action":
+        return say("next_fence_same", language)
+    if level == "session" or "*" in reach or not reach:
+        return say("next_fence_all", language)
+    return say("next_fence", language, reach=_listed(reach))
+
+
+def _listed(reach: Sequence[str]) -> str:
+    return ", ".join(reach[:4]) + (f" +{len(reach) - 4}" if len(reach) > 4 else "")
+
+
+def _checks(call: Call, language: str) -> list[dict[str, Any]]:
+    inspection = call.get("inspection")
+    if not inspection:
+        return []
+    rows = inspection.get("checks") or [inspection]
+    return [_check(row, inspection, language) for row in rows]
+
+
+def _check(row: Mapping[str, Any], inspection: Mapping[str, Any], language: str) -> dict[str, Any]:
+    evidence = row.get("evidence")
+    hint = evidence.get("doesNotProve", "") if isinstance(evidence, Mapping) else ""
+    sentence = row.get("sentence") or row.get("summary") or say("no_verifier", language)
+    return {
+        "sentence": clean(sentence),
+        "doesNotProve": clean(row.get("doesNotProve") or hint),
+        "grade": row.get("grade") or "none",
+        "at": row.get("at") or row.get("observedAt") or inspection.get("observedAt"),
+    }
+
+
+def _executor_sentence(call: Call, language: str) -> str:
+    state = executor_state(call)
+    if state == "ended":
+        return say("executor_ended", language)
+    what = say("what_process" if call.get("process") else "what_run", language)
+    return say("release_alive", language, what=what)
+
+
+def _command(call: Call, short: str) -> str:
+    enabled = [action["action"] for action in call.get("actions") or () if action.get("enabled")]
+    verb = next((verb for verb in ("confirm", "inspect", "release") if verb in enabled), None)
+    return f"surefoot recover {verb} {short}" if verb else f"surefoot recover {short}"
+
+
+def _action(action: Mapping[str, Any], call: Call, language: str) -> dict[str, Any]:
+    name = str(action["action"])
+    label = say(name, language)
+    if name == "inspect":
+        host = call.get("inspectHost")
+        label = say("inspect_far", language, host=clean(host)) if host else label
+    return {**action, "key": KEYS.get(name), "label": label, "needsCode": needs_code(name, call)}
+
+
+def cards(snapshot: Mapping[str, Any], language: str, *, stopped: bool = False) -> list[dict[str, Any]]:
+    """The cards of a session in order: every open call that is no read."""
+    return [
+        card(call, snapshot, language, stopped=stopped)
+        for call in snapshot.get("calls") or ()
+        if is_card(call)
+    ]
+
+
+def with_cards(snapshot: Mapping[str, Any], language: str) -> dict[str, Any]:
+    """The snapshot with its card on each open call, as `recover … --json` prints it."""
+    calls = [
+        {**call, "card": card(call, snapshot, language)} if is_card(call) else dict(call)
+        for call in snapshot.get("calls") or ()
+    ]
+    return {**snapshot, "calls": calls}
+
+
+def row(call: Call, language: str, *, ascii_only: bool = False, others: Iterable[str] = ()) -> str:
+    """One line of a list: mark, tool, words, id."""
+    sign = mark(fact_key(call), ascii_only=ascii_only)
+    return f"{sign} {summary(call)}  {told(call, language)}  {short_id(str(call['attemptId']), others)}"
+
+
+def run_strip(states: Sequence[str], deaths: Iterable[int] = (), *, ascii_only: bool = False) -> str:
+    """One cell per call in order, `◇` for unknown, `┊` after the call at which an owner died.
+
+    `states` are rows of UX-63; at most 60 cells, older ones folded with a count.
+    """
+    ends = set(deaths)
+    block, torn = ("#", "|") if ascii_only else ("█", "┊")
+    cells: list[str] = []
+    for index, key in enumerate(states):
+        cells.append(
+            block if key in ("succeeded", "confirmed", "present_proof") else mark(key, ascii_only=ascii_only)
+        )
+        if index in ends:
+            cells.append(torn)
+    if len(cells) <= 60:
+        return "".join(cells)
+    hidden = len(cells) - 54
+    return f"+{hidden} " + "".join(cells[-54:])
+
+
+def resume_line(name: str, settled: int, open_calls: int, language: str) -> str:
+    """One of the two lines of UX-50."""
+    if not open_calls:
+        return say("quiet", language, n=settled)
+    return say("resumed", language, name=clean(name), settled=settled, open=open_calls)
+
+
+def rerun_line(calls: Sequence[Mapping[str, Any]], language: str) -> str | None:
+    """What a Continue would run again, or None (UX-50)."""
+    if not calls:
+        return None
+    names = ", ".join(
+        f"{summary(call)} ({_listed([clean(r) for r in call.get('reach') or ()])})" for call in calls
+    )
+    return say("will_rerun", language, calls=names)
+
+
+def stop_line(counts: Mapping[str, int], language: str, *, ending_seconds: float | None = None) -> str:
+    """The one line of counts after a stop (UX-18)."""
+    order = ("succeeded", "failed", "unknown", "not_started", "ending", "check")
+    parts = [say(f"count_{key}", language, n=counts[key]) for key in order if counts.get(key)]
+    line = say("stopped", language) + ": " + (" · ".join(parts) or say("count_nothing", language))
+    if counts.get("ending") and ending_seconds is not None:
+        line += " · " + say("ending", language, seconds=round(ending_seconds))
+    return line
+
+
+def receipt_line(facts: Mapping[str, Any], language: str, *, ascii_only: bool = False) -> str:
+    """One change of a receipt while a run is watched."""
+    return f"{mark(fact_key(facts), ascii_only=ascii_only)} {summary(facts)}: {told(facts, language)}"
+
+
+def grade_tag(check: Mapping[str, Any], language: str) -> str:
+    """The word of a check's grade."""
+    return grade_word(str(check.get("grade") or "none"), language)
+
+
+def age(ms: int) -> str:
+    """A length of time in one unit: `12 s`, `3 min`, `5 h`, `2 d`."""
+    seconds = max(0, ms // 1000)
+    for size, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds // size} {unit}"
+    return f"{seconds} s"

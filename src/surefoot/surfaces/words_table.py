@@ -1,0 +1,379 @@
+"""The words of recovery in three languages, as data: states, choices, sentences. Pure.
+
+Owns: every text of a card, a row and a resume line (UX-63, UX-64). Does not own:
+codes of refusals (`words_codes`), how a text is looked up (`words`).
+
+Each text stands in English, 简体, 繁體. A row of `STATES` also lists the English
+words that may never stand for that state; `BANNED_CHINESE` gives their Chinese forms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+Texts = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """How one fact about a call is marked and told."""
+
+    mark: str
+    ascii: str
+    texts: Texts
+    never: tuple[str, ...]
+
+
+STATES: Mapping[str, State] = {
+    "dispatched": State("○", "-", ("waiting to start", "等待开始", "等待開始"), ("running",)),
+    "not_started": State("○", "-", ("never started", "从未开始", "從未開始"), ("failed", "rejected")),
+    "not_started_refused": State(
+        "⊘", "/", ("did not run: {reason}", "未执行：{reason}", "未執行：{reason}"), ("failed", "by you")
+    ),
+    "started": State("◐", "~", ("running", "执行中", "執行中"), ("done",)),
+    "succeeded": State("●", "+", ("done", "已完成", "已完成"), ()),
+    "failed": State("✗", "!", ("failed", "失败", "失敗"), ()),
+    "failed_possible": State(
+        "✗",
+        "!",
+        ("failed; part of it may have happened", "失败，可能已有部分生效", "失敗，可能已有部分生效"),
+        ("nothing happened", "safe"),
+    ),
+    "unknown": State(
+        "◇",
+        "?",
+        ("may have happened", "可能已发生", "可能已發生"),
+        ("done", "failed", "error", "interrupted", "aborted", "cancelled", "timed out", "rejected"),
+    ),
+    "present_proof": State("◈", "#", ("proved: it happened", "已证实发生", "已證實發生"), ("done",)),
+    "present": State(
+        "◇", "?", ("signs say it happened", "有迹象表明已发生", "有跡象顯示已發生"), ("proved", "done")
+    ),
+    "postcondition_satisfied": State(
+        "≈", "=", ("the state matches", "当前状态相符", "目前狀態相符"), ("done", "happened")
+    ),
+    "absent_fenced": State(
+        "⊖",
+        "0",
+        (
+            "no trace of it, and that attempt can act no more",
+            "没有发现它的痕迹，那次执行也不会再起作用",
+            "沒有發現它的痕跡，那次執行也不會再起作用",
+        ),
+        ("failed", "did not happen"),
+    ),
+    "inspection_unknown": State(
+        "◇", "?", ("still not known", "仍然未知", "仍然未知"), ("clean", "nothing found")
+    ),
+    "confirmed": State(
+        "◆", "Y", ("{who} said it happened", "{who}确认已发生", "{who}確認已發生"), ("done", "proved")
+    ),
+    "denied": State(
+        "▢",
+        "N",
+        ("{who} said it did not happen", "{who}确认没有发生", "{who}確認沒有發生"),
+        ("failed", "proved"),
+    ),
+    "rejected": State(
+        "⊟",
+        "L",
+        ("left open, still fenced", "保留未知，仍被拦住", "保留未知，仍被攔住"),
+        ("resolved", "closed"),
+    ),
+    "released": State(
+        "⊡", "R", ("left open, fence lifted", "保留未知，已放行", "保留未知，已放行"), ("resolved", "safe")
+    ),
+    "superseded": State(
+        "↻",
+        ">",
+        ("run again as {attempt}", "已作为 {attempt} 再次执行", "已作為 {attempt} 再次執行"),
+        ("retried by itself",),
+    ),
+    "late": State("↶", "<", ("a result came late", "结果迟到", "結果遲到"), ("done",)),
+    "background": State(
+        "▸", "&", ("running in the background", "在后台运行", "在背景執行"), ("done", "open")
+    ),
+}
+
+BANNED_CHINESE: Mapping[str, tuple[str, ...]] = {
+    "running": ("执行中", "執行中"),
+    "failed": ("失败", "失敗"),
+    "rejected": ("拒绝", "拒絕"),
+    "done": ("已完成", "完成"),
+    "nothing happened": ("什么也没发生", "什麼也沒發生"),
+    "safe": ("安全",),
+    "error": ("错误", "錯誤"),
+    "interrupted": ("中断", "中斷"),
+    "aborted": ("中止",),
+    "cancelled": ("取消",),
+    "timed out": ("超时", "逾時", "超時"),
+    "proved": ("证实", "證實"),
+    "happened": ("发生", "發生"),
+    "did not happen": ("没有发生", "沒有發生"),
+    "clean": ("干净", "乾淨"),
+    "nothing found": ("没有发现", "沒有發現"),
+    "resolved": ("已解决", "已解決"),
+    "closed": ("已关闭", "已關閉"),
+    "retried by itself": ("自动重试", "自動重試"),
+    "open": ("未决", "未決"),
+    "by you": ("被你", "由你"),
+}
+
+SENTENCES: Mapping[str, Texts] = {
+    "confirm": ("it happened", "已经发生", "已經發生"),
+    "deny": ("it did not happen", "没有发生", "沒有發生"),
+    "reject": ("leave it open", "保留未知", "保留未知"),
+    "release": ("lift the fence", "解除拦阻", "解除攔阻"),
+    "retry": ("run it again", "再次执行", "再次執行"),
+    "inspect": ("look again", "再检查一次", "再檢查一次"),
+    "code": ("{keys}: then type {code}", "{keys}：再输入 {code}", "{keys}：再輸入 {code}"),
+    "ask_model": ("ask the model to look", "让模型去查看", "讓模型去查看"),
+    "later": ("later", "稍后", "稍後"),
+    "details": ("details", "详情", "詳情"),
+    "go_on": ("continue", "继续", "繼續"),
+    "known": (
+        "Started {time}. No result was written.",
+        "{time} 开始，没有写下结果。",
+        "{time} 開始，沒有寫下結果。",
+    ),
+    "not_known": (
+        "It may or may not have reached {reach}.",
+        "它可能已到达 {reach}，也可能没有。",
+        "它可能已到達 {reach}，也可能沒有。",
+    ),
+    "next_wait": (
+        "Nothing more runs until you decide.",
+        "在你决定之前，不会再执行任何操作。",
+        "在你決定之前，不會再執行任何操作。",
+    ),
+    "next_fence": (
+        "Until you decide, writes to {reach} wait. Everything else works.",
+        "在你决定之前，对 {reach} 的写入会等待，其他操作照常。",
+        "在你決定之前，對 {reach} 的寫入會等待，其他操作照常。",
+    ),
+    "no_verifier": (
+        "Nothing here can check this call.",
+        "这里没有办法核实这次调用。",
+        "這裡沒有辦法核實這次呼叫。",
+    ),
+    "quiet": (
+        "Resumed. {n} calls settled, 0 open.",
+        "已恢复会话：{n} 次调用已有定论，0 次未决。",
+        "已恢復工作階段：{n} 次呼叫已有定論，0 次未決。",
+    ),
+    "not_known_any": (
+        "It may or may not have taken effect.",
+        "它可能已经生效，也可能没有。",
+        "它可能已經生效，也可能沒有。",
+    ),
+    "next_fence_all": (
+        "Until you decide, every write of this session waits. Reading works.",
+        "在你决定之前，本会话的所有写入都会等待，读取照常。",
+        "在你決定之前，本工作階段的所有寫入都會等待，讀取照常。",
+    ),
+    "next_fence_same": (
+        "Until you decide, this same call waits. Everything else works.",
+        "在你决定之前，同样的调用会等待，其他操作照常。",
+        "在你決定之前，同樣的呼叫會等待，其他操作照常。",
+    ),
+    "next_none": ("Nothing waits for your decision.", "没有操作在等待你的决定。", "沒有操作在等待你的決定。"),
+    "inspect_far": (
+        "look further (asks {host})",
+        "进一步检查（会访问 {host}）",
+        "進一步檢查（會連到 {host}）",
+    ),
+    "will_rerun": (
+        "On continue, will run again: {calls}",
+        "继续后将再次执行：{calls}",
+        "繼續後將再次執行：{calls}",
+    ),
+    "executor_alive": (
+        "That run has not ended. Stop it or wait first.",
+        "那次执行还没有结束，请先停止它或等待。",
+        "那次執行還沒有結束，請先停止它或等待。",
+    ),
+    "release_alive": (
+        "{what} may still act; lifting the fence stops nothing.",
+        "{what} 可能仍会起作用，解除拦阻并不会停止它。",
+        "{what} 可能仍會起作用，解除攔阻並不會停止它。",
+    ),
+    "ending": (
+        "Told to end; killed after {seconds} s.",
+        "已要求结束，{seconds} 秒后强制终止。",
+        "已要求結束，{seconds} 秒後強制終止。",
+    ),
+    "check_stopped": (
+        "Stopped before its end. It was a check: nothing waits for it.",
+        "未结束就被停止。这是检查，不拦住其他操作。",
+        "未結束就被停止。這是檢查，不攔住其他操作。",
+    ),
+    "parked": (
+        "Noted, not yet recorded. It counts from the next step.",
+        "已记下，尚未写入，从下一步起生效。",
+        "已記下，尚未寫入，從下一步起生效。",
+    ),
+    "uncertain": (
+        "It is not known yet whether this was written. Nothing else runs.",
+        "还不知道这是否已写入，暂不执行其他操作。",
+        "還不知道這是否已寫入，暫不執行其他操作。",
+    ),
+    "look_first": (
+        "It failed and may have left something. Look first, then repeat it.",
+        "它失败了，可能已留下部分结果。请先查看，再重复。",
+        "它失敗了，可能已留下部分結果。請先查看，再重複。",
+    ),
+    "from_receipt": (
+        "Stored result given again; not run.",
+        "给出的是已存结果，没有再次执行。",
+        "給出的是已存結果，沒有再次執行。",
+    ),
+    "tail_lost": (
+        "The end of this ledger is missing. Calls waiting to start may have happened.",
+        "这份账本缺少末尾，等待开始的调用可能已经发生。",
+        "這份帳本缺少結尾，等待開始的呼叫可能已經發生。",
+    ),
+    "crash_loop": (
+        "Its process died {n} times in {minutes} min. Nothing runs until you continue.",
+        "它的进程在 {minutes} 分钟内终止了 {n} 次，在你继续之前不会执行任何操作。",
+        "它的行程在 {minutes} 分鐘內終止了 {n} 次，在你繼續之前不會執行任何操作。",
+    ),
+    "no_sources": (
+        "The search finished; the provider gave no usable sources.",
+        "搜索完成，服务商没有给出可用的来源。",
+        "搜尋完成，供應商沒有給出可用的來源。",
+    ),
+    "refused_mute": (
+        "The provider refused this request and gave no reason (HTTP 400).",
+        "服务商拒绝了这次请求，没有说明原因（HTTP 400）。",
+        "供應商拒絕了這次請求，沒有說明原因（HTTP 400）。",
+    ),
+    "who_person": ("a person", "有人", "有人"),
+    "who_you": ("you", "你", "你"),
+    "label_known": ("known", "已知", "已知"),
+    "label_not_known": ("not known", "未知", "未知"),
+    "label_next": ("next", "接下来", "接下來"),
+    "label_checked": ("checked", "已检查", "已檢查"),
+    "does_not_prove": ("does not show {what}", "不能说明 {what}", "不能說明 {what}"),
+    "known_before_start": (
+        "Whether it started is not written.",
+        "没有写下它是否开始。",
+        "沒有寫下它是否開始。",
+    ),
+    "of": ("{n} of {all}", "第 {n} 个，共 {all} 个", "第 {n} 個，共 {all} 個"),
+    "resumed": (
+        'Resumed "{name}" · {settled} settled · {open} may have happened',
+        "已恢复“{name}” · {settled} 次已有定论 · {open} 次可能已发生",
+        "已恢復「{name}」 · {settled} 次已有定論 · {open} 次可能已發生",
+    ),
+    "stopped": ("stopped", "已停止", "已停止"),
+    "count_succeeded": ("{n} done", "{n} 次已完成", "{n} 次已完成"),
+    "count_failed": ("{n} failed", "{n} 次失败", "{n} 次失敗"),
+    "count_unknown": ("{n} may have happened", "{n} 次可能已发生", "{n} 次可能已發生"),
+    "count_not_started": ("{n} never started", "{n} 次从未开始", "{n} 次從未開始"),
+    "count_ending": ("{n} still ending", "{n} 次仍在结束", "{n} 次仍在結束"),
+    "count_check": ("{n} checks stopped", "{n} 次检查被停止", "{n} 次檢查被停止"),
+    "count_nothing": ("nothing had started", "没有开始任何操作", "沒有開始任何操作"),
+    "stop_not_written": (
+        "The stop is not written yet; it will be.",
+        "停止尚未写入，稍后会写入。",
+        "停止尚未寫入，稍後會寫入。",
+    ),
+    "executor_ended": ("That run has ended.", "那次执行已经结束。", "那次執行已經結束。"),
+    "executor_not_proven": (
+        "It is not proven that this run has ended.",
+        "还不能证明那次执行已经结束。",
+        "還不能證明那次執行已經結束。",
+    ),
+    "executor_runs": ("That run has not ended.", "那次执行还没有结束。", "那次執行還沒有結束。"),
+    "what_process": ("A detached child", "脱离的子进程", "脫離的子行程"),
+    "what_run": ("That run", "那次执行", "那次執行"),
+    "decided": (
+        "{what} · {time} · {place} · c continue",
+        "{what} · {time} · {place} · c 继续",
+        "{what} · {time} · {place} · c 繼續",
+    ),
+    "this_terminal": ("this terminal", "本终端", "本終端機"),
+    "timeline": ("timeline", "时间线", "時間線"),
+    "help": ("help", "帮助", "說明"),
+    "look_further": ("look further", "进一步检查", "進一步檢查"),
+    "type_word": (
+        "Type {word} to decide: {label}",
+        "输入 {word} 以决定：{label}",
+        "輸入 {word} 以決定：{label}",
+    ),
+    "type_code": ("Then type the code {code}", "再输入代码 {code}", "再輸入代碼 {code}"),
+    "nothing_decided": ("Nothing was decided.", "没有作出任何决定。", "沒有作出任何決定。"),
+    "nothing_open": ("Nothing is open.", "没有未决的调用。", "沒有未決的呼叫。"),
+    "parked_words": (
+        "Kept until this turn ends: {text}",
+        "已保留到本轮结束：{text}",
+        "已保留到本輪結束：{text}",
+    ),
+    "offered_prompt": ("your words, kept:", "你的话已保留：", "你的話已保留："),
+    "background": (
+        "{command} runs in the background, pid {pid}, log {log}",
+        "{command} 在后台运行，进程 {pid}，日志 {log}",
+        "{command} 在背景執行，行程 {pid}，記錄 {log}",
+    ),
+    "outcome_not_written": (
+        "The tool ran and its outcome could not be recorded yet.",
+        "工具已运行，结果还没能写入。",
+        "工具已執行，結果還沒能寫入。",
+    ),
+    "way_out": (
+        "Blocked by {attempt}, which may have reached {reach}. Reading works. To decide: {command}",
+        "被 {attempt} 拦住，它可能已到达 {reach}。读取照常。决定请用：{command}",
+        "被 {attempt} 攔住，它可能已到達 {reach}。讀取照常。決定請用：{command}",
+    ),
+    "ledger_unreadable": (
+        "This project's ledger cannot be read: {reason}. It is kept as it is; no session starts here.",
+        "无法读取本项目的账本：{reason}。账本保持原样，这里不会开始任何会话。",
+        "無法讀取本專案的帳本：{reason}。帳本保持原樣，這裡不會開始任何工作階段。",
+    ),
+    "session_lost": ("known to the witness only", "只有见证文件知道它", "只有見證檔知道它"),
+    "session_unreadable": ("unreadable", "无法读取", "無法讀取"),
+    "held": (
+        "The session is open elsewhere: {host}, process {pid}, for {age}. Its end would be known {how}.",
+        "该会话已在别处打开：{host}，进程 {pid}，已 {age}。它结束后会{how}知道。",
+        "該工作階段已在別處開啟：{host}，行程 {pid}，已 {age}。它結束後會{how}知道。",
+    ),
+    "held_at_once": ("at once", "立刻", "立刻"),
+    "held_lease": (
+        "when its lease ends, in 10 min at most",
+        "在租约到期时（最多 10 分钟）",
+        "在租約到期時（最多 10 分鐘）",
+    ),
+    "held_ways": (
+        "Read: surefoot session show {ref}. Wait: --wait SECONDS. Take over at a terminal: --take-over.",
+        "读取：surefoot session show {ref}。等待：--wait SECONDS。在终端接管：--take-over。",
+        "讀取：surefoot session show {ref}。等待：--wait SECONDS。在終端機接管：--take-over。",
+    ),
+    "end_question_unanswered": (
+        "A question could not be put to anybody.",
+        "有一个问题没有人可以回答。",
+        "有一個問題沒有人可以回答。",
+    ),
+    "end_outcome_unknown": (
+        "{n} may have happened and nobody has decided.",
+        "{n} 次调用可能已发生，还没有人决定。",
+        "{n} 次呼叫可能已發生，還沒有人決定。",
+    ),
+    "end_during_execution": ("The run failed: {reason}", "运行失败：{reason}", "執行失敗：{reason}"),
+    "end_max_turns": ("The limit of turns was reached.", "已达到轮数上限。", "已達到輪數上限。"),
+    "end_max_budget_usd": ("The money limit was reached.", "已达到费用上限。", "已達到費用上限。"),
+    "end_timeout": ("The time of this run is over.", "这次运行的时间已到。", "這次執行的時間已到。"),
+    "end_credentials": (
+        "The key is missing or refused, or its quota is spent: {reason}",
+        "密钥缺失、被拒或额度用完：{reason}",
+        "金鑰缺失、被拒或額度用完：{reason}",
+    ),
+    "end_provider_refused": (
+        "The provider refused the replayed history: {reason}",
+        "服务商拒绝了重放的历史：{reason}",
+        "服務商拒絕了重送的歷史：{reason}",
+    ),
+    "end_session_held": ("{reason}", "{reason}", "{reason}"),
+    "end_interrupted": ("Stopped by a signal.", "已被信号停止。", "已被訊號停止。"),
+    "end_next": ("next: {command}", "下一步：{command}", "下一步：{command}"),
+}
