@@ -1,0 +1,79 @@
+"""The emulator as a program: `python -m surefoot.testing.emulator --profile NAME --port N`.
+
+The first line of standard output is the base URL of the profile. It ends on SIGTERM,
+SIGINT, or, with `--until-stdin-closes`, when its parent is gone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import os
+import signal
+import sys
+from pathlib import Path
+from typing import Any
+
+from surefoot.testing.emulator.profiles import PROFILES
+from surefoot.testing.emulator.server import Emulator
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run until told to stop."""
+    parser = argparse.ArgumentParser(prog="python -m surefoot.testing.emulator")
+    parser.add_argument("--profile", default="compat", choices=sorted(PROFILES))
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument(
+        "--script", type=Path, help="JSON file: a list of steps, or an object or list of scripts"
+    )
+    parser.add_argument("--log", type=Path, help="file the request log is appended to")
+    parser.add_argument("--until-stdin-closes", action="store_true")
+    options = parser.parse_args(arguments)
+    try:
+        asyncio.run(_serve(options))
+    except (OSError, ValueError) as error:
+        print(f"emulator: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+async def _serve(options: Any) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    async with Emulator(port=options.port, log_path=options.log) as emulator:
+        if options.script is not None:
+            _load(emulator, json.loads(options.script.read_text(encoding="utf-8")))
+        if options.until_stdin_closes:
+            await _watch_stdin(stop)
+        print(emulator.base_url(options.profile), flush=True)
+        await stop.wait()
+
+
+def _load(emulator: Emulator, given: Any) -> None:
+    """Take a plain list of steps, one script, or several."""
+    if isinstance(given, dict):
+        given = [given]
+    if given and all(isinstance(item, dict) and "steps" in item for item in given):
+        for script in given:
+            steps = script.pop("steps")
+            emulator.script(steps, **script)
+    else:
+        emulator.script(given)
+
+
+async def _watch_stdin(stop: asyncio.Event) -> None:
+    loop = asyncio.get_running_loop()
+
+    def readable() -> None:
+        if not os.read(sys.stdin.fileno(), 4096):
+            loop.remove_reader(sys.stdin.fileno())
+            stop.set()
+
+    loop.add_reader(sys.stdin.fileno(), readable)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,142 @@
+"""Pure. The error bodies of each emulated endpoint, and the named refusals of section X.
+
+Owns: the JSON forms in which endpoints refuse, and the deliberately broken forms
+a fault may ask for. Does not own: when they are sent (`server`, `fault_plan`).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+FLAP = "Upstream request failed: [invalid_request_error] Invalid upload request."
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why a request is refused, before it has an endpoint's form."""
+
+    rules: tuple[str, ...]
+    message: str
+    status: int = 400
+    type: str = "invalid_request_error"
+    param: str | None = None
+    code: str | int | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+def error_object(refusal: Refusal, shape: str) -> dict[str, Any]:
+    """The JSON body in which an endpoint of this shape tells the refusal."""
+    error: dict[str, Any] = {"message": refusal.message, "type": refusal.type}
+    if shape == "openai":
+        error |= {"param": refusal.param, "code": refusal.code}
+    elif shape == "deepseek":
+        error |= {"param": None, "code": refusal.code or refusal.type}
+    elif shape == "kimi" and refusal.code is not None:
+        error["code"] = refusal.code
+    elif shape == "vllm":
+        kind = "BadRequestError" if refusal.type == "invalid_request_error" else refusal.type
+        error = {"message": refusal.message, "type": kind, "param": None, "code": refusal.status}
+    elif shape == "llamacpp":
+        kind = "server_error" if refusal.status >= 500 else refusal.type
+        error = {"code": refusal.status, "message": refusal.message, "type": kind}
+    return {"error": {**error, **refusal.extra}}
+
+
+def dumped(value: Any) -> bytes:
+    """JSON as it leaves: UTF-8 characters unescaped, so that a cut can fall inside one."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def broken_body(form: str, whole: dict[str, Any], model: str) -> tuple[bytes, str]:
+    """Bytes and content type of an error body in one of the forms a fault may name."""
+    text = dumped(whole)
+    forms: dict[str, tuple[bytes, str]] = {
+        "empty": (b"", "application/json"),
+        "model_only": (dumped({"model": model}), "application/json"),
+        "empty_object": (b"{}", "application/json"),
+        "error_empty": (b'{"error":{}}', "application/json"),
+        "plain": (str(whole["error"].get("message", "")).encode(), "text/plain; charset=utf-8"),
+        "html": (b"<html><head><title>502 Bad Gateway</title></head></html>", "text/html"),
+        "truncated_json": (text[: max(1, len(text) // 2)], "application/json"),
+        "sse_data": (b"data:" + text + b"\n\n", "text/event-stream"),
+        "list": (dumped([whole]), "application/json"),
+        "nested_string": (
+            dumped({"error": {"message": text.decode(), "type": "upstream_error", "code": 400}}),
+            "application/json",
+        ),
+        "shape": (text, "application/json"),
+    }
+    if form not in forms:
+        raise ValueError(f"body form {form!r} is not known; choose one of {', '.join(sorted(forms))} or raw")
+    return forms[form]
+
+
+def overflow(shape: str, tokens: int, window: int) -> Refusal:
+    """The refusal of a request that does not fit the window (X-06)."""
+    if shape == "llamacpp":
+        return Refusal(
+            ("X-06",),
+            f"the request exceeds the available context size ({tokens} tokens > {window})",
+            type="exceed_context_size_error",
+            extra={"n_prompt_tokens": tokens, "n_ctx": window},
+        )
+    if shape == "kimi":
+        text = f"Invalid request: Your request exceeded model token limit: {window} (requested: {tokens})"
+        return Refusal(("X-06",), text)
+    text = (
+        f"This model's maximum context length is {window} tokens. "
+        f"However, your messages resulted in {tokens} tokens."
+    )
+    return Refusal(("X-06",), text, param="messages", code="context_length_exceeded")
+
+
+def bad_key(shown: str = "sk-bad") -> Refusal:
+    """The refusal of a wrong key (X-01)."""
+    return Refusal(("X-01",), f"Incorrect API key provided: {shown}.", status=401, code="invalid_api_key")
+
+
+def named(knob: str, value: Any, shape: str) -> Refusal:
+    """The refusal a fault names by its knob: `auth`, `quota_as_429`, `rate`, `overloaded`, …"""
+    if knob == "overflow_at":
+        return overflow(shape, int(value) + 1, int(value))
+    refusal = _NAMED[knob]
+    if knob == "rate" and not isinstance(value, bool):
+        return replace(refusal, headers={"retry-after": str(value)})
+    if knob == "quota_as_429" and shape == "kimi":
+        return replace(refusal, type="exceeded_current_quota_error", status=403)
+    return refusal
+
+
+_NAMED = {
+    "auth": bad_key(),
+    "quota_as_400": Refusal(
+        ("X-02",), "Your credit balance is too low to access the API. Please go to Plans & Billing."
+    ),
+    "quota_as_429": Refusal(
+        ("X-03",),
+        "You exceeded your current quota, please check your plan and billing details.",
+        status=429,
+        type="insufficient_quota",
+        code="insufficient_quota",
+    ),
+    "rate": Refusal(
+        ("X-04",),
+        "Rate limit reached for requests.",
+        status=429,
+        type="requests",
+        code="rate_limit_exceeded",
+        headers={"retry-after": "1"},
+    ),
+    "overloaded": Refusal(
+        ("X-05",),
+        "The engine is currently overloaded, please try again later",
+        status=503,
+        type="engine_overloaded_error",
+        code="overloaded",
+    ),
+    "moderation": Refusal(("X-07",), "Content Exists Risk", code="content_filter"),
+}
+NAMED_KNOBS = (*_NAMED, "overflow_at")

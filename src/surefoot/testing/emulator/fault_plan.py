@@ -1,0 +1,164 @@
+"""Faults of the emulator: which request they meet, how often, and proof that they fired.
+
+Owns: matching, counting down, the firing counter of each fault, and the list of
+knobs. Does not own: what a knob does to bytes (`replies`, `server`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from surefoot.testing.emulator.bodies import NAMED_KNOBS
+
+STAGES = ("before_validate", "after_validate", "reply")
+REFUSING = frozenset({"status", "ok_error", "flip", *NAMED_KNOBS})
+"""Knobs that answer in place of the model."""
+NEEDS_CALL = frozenset({"truncate_args", "index_mode", "id_mode", "name_mode", "args_mode"})
+NEEDS_STREAM = frozenset({"index_mode", "no_done", "no_finish", "duplicate_final", "stream_error_at"})
+REPLYING = frozenset(
+    {"headers", "delay_headers", "cut_at", "stall_at", "finish", "tamper_request", "lenient"}
+    | NEEDS_CALL
+    | NEEDS_STREAM
+)
+COMPANIONS = frozenset({"body", "raw", "message", "type", "code", "param"})
+"""Details of a `status` fault."""
+MODES = {
+    "index_mode": {"gap", "missing", "all_zero", "two_in_one_chunk", "reverse"},
+    "id_mode": {
+        "missing",
+        "empty_later",
+        "null_later",
+        "duplicate_in_batch",
+        "reuse_across_turns",
+        "long",
+        "bad_chars",
+    },
+    "name_mode": {"empty", "unknown", "repeat_each_delta"},
+    "args_mode": {"object", "double_encoded", "array", "empty", "cumulative"},
+    "flip": {"once", "for_ever"},
+}
+_NEEDS_TWO = {"gap", "all_zero", "two_in_one_chunk", "reverse", "duplicate_in_batch"}
+_STREAM_MODES = {"empty_later", "null_later", "repeat_each_delta", "cumulative"}
+_MATCHES = {"profile", "path", "session", "nth", "body_sha", "body_contains"}
+
+
+class FaultNotFired(AssertionError):
+    """A fault was planned and never happened, so the test proved nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a fault may look at of one request."""
+
+    profile: str
+    path: str
+    session: str
+    nth: int
+    """1 for the first request of this profile and session."""
+    body_sha: str
+    body: bytes
+
+
+@dataclass(slots=True)
+class Fault:
+    """One planned fault. `count` −1 means always; `fired` counts what really happened."""
+
+    action: dict[str, Any]
+    match: dict[str, Any] = field(default_factory=dict)
+    stage: str = ""
+    count: int = 1
+    fired: int = 0
+    digests: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        unknown = set(self.action) - REFUSING - REPLYING - COMPANIONS
+        if unknown or not self.action:
+            raise ValueError(f"fault knob {sorted(unknown)!r} is not known")
+        for knob, words in MODES.items():
+            if knob in self.action and self.action[knob] not in words:
+                raise ValueError(f"{knob}={self.action[knob]!r}: choose one of {', '.join(sorted(words))}")
+        if set(self.match) - _MATCHES:
+            raise ValueError(f"match keys are {', '.join(sorted(_MATCHES))}, not {sorted(self.match)!r}")
+        if not self.stage:
+            self.stage = self._usual_stage()
+        if self.stage not in STAGES:
+            raise ValueError(f"stage {self.stage!r}: choose one of {', '.join(STAGES)}")
+
+    def _usual_stage(self) -> str:
+        if {"tamper_request", "lenient"} & set(self.action):
+            return "before_validate"
+        return "after_validate" if REFUSING & set(self.action) else "reply"
+
+    def meets(self, seen: Seen) -> bool:
+        """Whether this fault is meant for that request."""
+        wanted = self.match
+        if "body_contains" in wanted and str(wanted["body_contains"]).encode() not in seen.body:
+            return False
+        plain = ("profile", "path", "session", "nth", "body_sha")
+        if any(key in wanted and wanted[key] != getattr(seen, key) for key in plain):
+            return False
+        return self._flip_meets(seen)
+
+    def _flip_meets(self, seen: Seen) -> bool:
+        mode = self.action.get("flip")
+        if mode == "once":
+            return seen.body_sha not in self.digests
+        if mode == "for_ever":
+            return not self.digests or seen.body_sha in self.digests
+        return True
+
+    def take(self, seen: Seen) -> None:
+        """Use it up once."""
+        if self.count > 0 and self.action.get("flip") != "for_ever":
+            self.count -= 1
+        if "flip" in self.action:
+            self.digests.add(seen.body_sha)
+
+    def happened(self) -> None:
+        """Count a firing: the bytes of the fault really left, or were really held back."""
+        self.fired += 1
+
+    def fits(self, calls: int, stream: bool) -> bool:
+        """Whether a reply with so many calls can show this fault at all."""
+        knobs = set(self.action)
+        modes = {str(self.action[knob]) for knob in knobs & set(MODES)}
+        if (knobs & NEEDS_CALL and calls == 0) or (modes & _NEEDS_TWO and calls < 2):
+            return False
+        return stream or not (knobs & NEEDS_STREAM or modes & _STREAM_MODES)
+
+
+class FaultPlan:
+    """The faults of one emulator, in the order they were planned; the first that meets a request wins."""
+
+    def __init__(self) -> None:
+        self.faults: list[Fault] = []
+
+    def add(self, fault: Fault) -> Fault:
+        """Plan one more fault."""
+        self.faults.append(fault)
+        return fault
+
+    def pick(self, stage: str, seen: Seen, *, calls: int = 0, stream: bool = True) -> Fault | None:
+        """Take the first fault of this stage that meets the request."""
+        for fault in self.faults:
+            if fault.stage != stage or fault.count == 0 or not fault.meets(seen):
+                continue
+            if stage == "reply" and not fault.fits(calls, stream):
+                continue
+            fault.take(seen)
+            return fault
+        return None
+
+    def assert_fired(self) -> None:
+        """Raise `FaultNotFired` naming each planned fault that never happened."""
+        silent = [fault.action for fault in self.faults if fault.fired == 0]
+        if silent:
+            raise FaultNotFired(f"these faults never fired: {silent!r}")
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """Each fault with its counter."""
+        return [
+            {"action": f.action, "match": f.match, "stage": f.stage, "count": f.count, "fired": f.fired}
+            for f in self.faults
+        ]
