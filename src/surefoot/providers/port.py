@@ -37,7 +37,7 @@ class ModelRequest:
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """A piece of the answer, for display; `kind` is `text` or `reasoning`. Provisional until the step commits."""
+    """A piece of the answer, for display, provisional until the step commits; `kind` is `text` or `reasoning`."""
 
     text: str
     kind: str = "text"
@@ -80,13 +80,23 @@ class Reply:
 class Decoder(Protocol):
     """Turns the bytes of one reply into events and, at its end, a `Reply`."""
 
+    @property
+    def finished(self) -> bool:
+        """Whether the wire's last marker came, so that nothing more need be read."""
+        ...
+
     def feed(self, chunk: bytes) -> list[TextDelta]:
         """Take bytes as they come, split anywhere, also inside a character."""
         ...
 
     def end(self) -> Reply:
-        """The transport closed cleanly. Raises `ProviderUnreachable` when the reply had not ended
-        (S-07, S-08), `ProviderNonsense` when it is not of the wire's form, `ProviderRefused` for an error under 200."""
+        """The transport closed cleanly.
+
+        Raises:
+            ProviderUnreachable: the reply had not ended (S-07, S-08).
+            ProviderNonsense: it is not of the wire's form.
+            ProviderRefused: an error under status 200.
+        """
         ...
 
 

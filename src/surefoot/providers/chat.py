@@ -1,0 +1,189 @@
+"""Pure. The Chat Completions wire: request bodies out, replies in.
+
+Owns: the JSON of a Chat request. Does not own: decoding (`chat_stream`), order, ids
+and argument text of history (`projection`), HTTP (`client`), validity (`rules`).
+Promises: projection:pure, projection:prefix-stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from surefoot.core.history import AssistantWords, Message, ResultGiven, UserWords
+from surefoot.providers import json_calls
+from surefoot.providers.chat_stream import ChatDecoder
+from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
+from surefoot.providers.projection import (
+    EMPTY_RESULT,
+    in_order,
+    is_object_json,
+    merged,
+    replayed_arguments,
+    user_text,
+    wire_ids,
+    wire_name,
+)
+
+NAME = "chat"
+CARRIERS = ("reasoning_content", "reasoning", "reasoning_details")
+"""Message fields in which Chat servers send reasoning and may want it back."""
+_MESSAGE_KEYS = frozenset({"role", "content", "tool_calls", "name", *CARRIERS})
+
+
+class ChatWire:
+    """The `Wire` of Chat Completions. Holds nothing; one instance serves every endpoint."""
+
+    name = NAME
+    path = "/chat/completions"
+
+    def encode(self, request: ModelRequest, contract: Mapping[str, Any]) -> dict[str, Any]:
+        """The request body. Same input, same bytes; healthy prefixes never change."""
+        by_json = contract["tools.mode"] == "json_schema" and bool(request.tools)
+        body: dict[str, Any] = {"model": request.model, "messages": _messages(request, contract, by_json)}
+        if by_json:
+            body["response_format"] = json_calls.response_format(request.tools)
+        elif request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        if request.max_output_tokens is not None:
+            body[contract["limits.output_key"]] = request.max_output_tokens
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        body["stream"] = request.stream
+        if request.stream and contract["stream.usage"]:
+            body["stream_options"] = {"include_usage": True}
+        return body
+
+    def decoder(self, contract: Mapping[str, Any], *, stream: bool) -> Decoder:
+        """A fresh decoder. A stream may be answered with one JSON body; it is read either way."""
+        return ChatDecoder(contract, stream=stream)
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    return {"type": "function", "function": function}
+
+
+def _messages(request: ModelRequest, contract: Mapping[str, Any], by_json: bool) -> list[dict[str, Any]]:
+    ordered = in_order(request.messages)
+    system = request.system
+    if by_json:
+        system = "\n\n".join(part for part in (system, json_calls.tools_text(request.tools)) if part)
+    shown: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
+    if by_json:
+        shown += [message for one in ordered if (message := _as_json(one)) is not None]
+    else:
+        shown += _native(ordered, contract, tools=bool(request.tools))
+    if by_json or contract["pairing.same_role_neighbours"] == "merge":
+        return list(merged(shown))
+    return shown
+
+
+def _as_json(message: Message) -> dict[str, Any] | None:
+    """A message where calls are JSON text: no `tool_calls`, results as words of the user side."""
+    if isinstance(message, UserWords):
+        return {"role": "user", "content": user_text(message)}
+    if isinstance(message, ResultGiven):
+        content = json_calls.result_text(message.call.asked_name, message.text or EMPTY_RESULT)
+        return {"role": "user", "content": content}
+    lines = [message.text] if message.text else []
+    for call in message.calls:
+        arguments = replayed_arguments(call.arguments, {"arguments.history_json": True})
+        lines.append(json_calls.asked_text(wire_name(call.asked_name), arguments))
+    return {"role": "assistant", "content": "\n".join(lines)} if lines else None
+
+
+def _native(ordered: Sequence[Message], contract: Mapping[str, Any], *, tools: bool) -> list[dict[str, Any]]:
+    ids = wire_ids(ordered, contract)
+    last_user = max((n for n, one in enumerate(ordered) if isinstance(one, UserWords)), default=-1)
+    shown = []
+    for position, message in enumerate(ordered):
+        if isinstance(message, UserWords):
+            shown.append({"role": "user", "content": user_text(message)})
+        elif isinstance(message, ResultGiven):
+            wire_id = ids.get(message.call.call_id, message.call.provider_call_id or message.call.call_id)
+            shown.append({"role": "tool", "tool_call_id": wire_id, "content": _result(message, contract)})
+        else:
+            demanded = demands_reasoning(contract, bool(message.calls), tools, position > last_user)
+            encoded = _assistant(message, contract, ids, demanded)
+            if encoded is not None:
+                shown.append(encoded)
+    return shown
+
+
+def _result(message: ResultGiven, contract: Mapping[str, Any]) -> str:
+    if message.text:
+        return message.text
+    blank_refused = contract["content.empty_result"] == "text" or (
+        message.is_error and contract["content.error_result_text"]
+    )
+    return EMPTY_RESULT if blank_refused else ""
+
+
+def demands_reasoning(contract: Mapping[str, Any], has_calls: bool, tools: bool, since_user: bool) -> bool:
+    """Whether the contract wants a carrier on this assistant message (wires 2.3)."""
+    if contract["reasoning.carrier"] == "none":
+        return False
+    return {
+        "tool_turns": has_calls,
+        "tool_turns_since_user": has_calls and since_user,
+        "all_with_tools": tools,
+        "all_turns": True,
+    }.get(contract["reasoning.required"], False)
+
+
+def _assistant(
+    message: AssistantWords, contract: Mapping[str, Any], ids: Mapping[str, str], demanded: bool
+) -> dict[str, Any] | None:
+    """The stored message for the wire, or None when nothing of it can be shown (OC-06)."""
+    raw = message.raw if message.wire == NAME else {}
+    calls = _calls(message, contract, ids, raw)
+    content = raw.get("content") if message.wire == NAME and contract["tools.mode"] == "native" else None
+    if not isinstance(content, (str, list)):
+        content = message.text or ""
+    if not calls and not content:
+        return None
+    encoded: dict[str, Any] = {"role": "assistant"}
+    encoded["content"] = _content(content, bool(calls), contract)
+    for key, value in raw.items():
+        if key in encoded or key in ("tool_calls", "role") or value is None:
+            continue
+        if key in CARRIERS:
+            if contract["reasoning.required"] not in ("never", "forbidden"):
+                encoded[key] = value
+        elif key in _MESSAGE_KEYS or contract["content.unknown_keys"] == "ok":
+            encoded[key] = value
+    carrier = contract["reasoning.carrier"]
+    if demanded and carrier not in encoded and contract["reasoning.empty_ok"]:
+        encoded[carrier] = contract["reasoning.placeholder"]  # R8: only where the contract declares it
+    if calls:
+        encoded["tool_calls"] = calls
+    return encoded
+
+
+def _content(content: Any, has_calls: bool, contract: Mapping[str, Any]) -> Any:
+    if content == "" and has_calls and contract["content.assistant_null"] != "never":
+        return None
+    return content
+
+
+def _calls(
+    message: AssistantWords, contract: Mapping[str, Any], ids: Mapping[str, str], raw: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """The calls as stored, with ids, names and arguments made fit for the wire (R2, R3, R13)."""
+    stored = raw.get("tool_calls")
+    faithful = isinstance(stored, list) and len(stored) == len(message.calls)
+    shown = []
+    for number, call in enumerate(message.calls):
+        kept = stored[number] if faithful and isinstance(stored, list) else {}
+        kept = kept if isinstance(kept, Mapping) else {}
+        function = kept.get("function")
+        function = dict(function) if isinstance(function, Mapping) else {}
+        function["name"] = wire_name(call.asked_name)
+        text = function.get("arguments", call.arguments)
+        if isinstance(text, str) and text.strip() and not is_object_json(text):
+            text = call.arguments  # unwrapped where the contract declares a second level (S-18)
+        function["arguments"] = replayed_arguments(text, contract)
+        extra = {key: value for key, value in kept.items() if key not in ("id", "type", "function", "index")}
+        shown.append({"id": ids[call.call_id], "type": "function", "function": function, **extra})
+    return shown

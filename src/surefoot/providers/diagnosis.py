@@ -1,0 +1,430 @@
+"""Pure. What a refusal means: one kind, in a fixed order, never guessed.
+
+Owns: normalising a body, its reason texts and codes, the kind (PR-6 to PR-11), the
+error a caller gets, and how long to wait before asking again.
+Does not own: HTTP (`client`), who asks again (`runtime.controller`), certainty and
+incidents, which come with protocol recovery.
+
+No sentence of a provider's body leaves this module (PR-16): only kinds and clean identifiers.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.errors import ProviderCredentials, ProviderError, ProviderRefused, ProviderUnreachable
+
+BODY_BYTES = 64 << 10
+TEXT_BYTES = 4 << 10
+UNWRAP_DEPTH = 3
+MAX_WAIT_SECONDS = 60.0
+MAX_REQUESTS = 6
+_TRACE = re.compile(r"^[A-Za-z0-9_.:-]{1,128}$")
+_IDENTIFIER = re.compile(r"^[A-Za-z0-9_.:\-\[\]]+$")
+_SECRET = re.compile(r"(?i)(sk-|bearer|api[_-]?key|token[_-][a-z0-9]{8})")
+_NUMBERS = re.compile(r"\d[\d,]{2,}\D{1,40}>\s*\d[\d,]{2,}")
+_WINDOW = re.compile(
+    r"(input|prompt|request|context|tokens?)\b.{0,80}\b(exceeds?|exceeded|longer than|too long)\b"
+)
+_TRANSIENT = frozenset({408, 409, 425})
+_GENERATION = ("tool_use_failed", "failed_generation", "failed to call a function")
+
+FAMILIES: Mapping[str, Sequence[tuple[str, ...]]] = {
+    "replay_pairing": (
+        ("tool_calls", "must be followed by"),
+        ("tool_calls", "did not have response messages"),
+        ("must be a response to a prece",),
+        ("insufficient tool messages",),
+        ("duplicate value for tool_call_id",),
+        ("without tool_result",),
+        ("unexpected tool_use_id",),
+        ("was found without a corresponding",),
+        ("tool_result block", "at the beginning"),
+        ("each tool_use must have a single result",),
+        ("no tool output found for function call",),
+        ("no tool call found for function call output",),
+        ("invalid previous_response_id",),
+        ("tool_call_id", "not found"),
+        ("tool id(", "not found"),
+        ("does not follow tool call",),
+        ("after role tool",),
+        ("after role user",),
+        ("expected last role",),
+        ("not the same number of function calls",),
+        ("roles must alternate",),
+        ("must end with a user message",),
+        ("function response parts",),
+        ("function call turn",),
+        ("toolresult blocks",),
+        ("cannot be provided in the same turn",),
+    ),
+    "replay_reasoning": (
+        *(
+            (field, duty)
+            for field in ("reasoning_content", "reasoning_text", "content[].thinking")
+            for duty in ("must be passed back", "missing", "must include")
+        ),
+        ("without its required", "reasoning"),
+        ("without its required", "following item"),
+        ("missing field thinking",),
+        ("expected thinking or redacted_thinking",),
+        ("cannot contain thinking",),
+        ("items are not persisted when store",),
+    ),
+    "replay_signature": (
+        ("invalid signature in thinking",),
+        ("bound to a different conversation",),
+        ("thinking", "cannot be modified"),
+        ("signature", "field required"),
+        *(
+            (word, fault)
+            for word in ("thought_signature", "thought signature")
+            for fault in ("missing", "invalid")
+        ),
+        *(
+            (word, fault)
+            for word in ("thought_signature", "thought signature")
+            for fault in ("corrupted", "not valid")
+        ),
+        ("corrupted thought signature",),
+        ("encrypted content", "could not be verified"),
+    ),
+    "replay_ids": (
+        ("tool_use ids must be unique",),
+        ("duplicate tool_call id",),
+        ("duplicate item found with id",),
+        ("duplicate ids",),
+        ("should match pattern", ".id"),
+        ("length of 9",),
+        ("expected an id that",),
+    ),
+    "replay_arguments": (
+        ("parse tool call arguments",),
+        ("must be in json format",),
+        ("invalid function arguments json",),
+    ),
+}
+"""Family → fragments that must stand together in one reason text (PR-11)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """What is kept of a refusal; every field is safe to show and to store (PR-15)."""
+
+    kind: str
+    status: int | None
+    body_kind: str
+    code: str | None = None
+    param: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reasons:
+    """Reason texts (folded) and codes of a body; never shown to anybody (PR-7)."""
+
+    body_kind: str
+    texts: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
+    code: str | None = None
+    param: str | None = None
+    unwrapped: bool = False
+
+
+def diagnose(
+    status: int | None, body: bytes, contract: Mapping[str, Any], *, complete: bool = True
+) -> Refusal:
+    """Name a refusal from its status and body (PR-10, lines 4 to 17 without the local validator).
+
+    `complete` is False when the body was longer than `BODY_BYTES` or broke off.
+    """
+    reasons = read_reasons(body, contract)
+    kind = _kind(status, body, reasons, contract, complete)
+    return Refusal(kind, status, reasons.body_kind, reasons.code, reasons.param)
+
+
+def is_opaque(status: int | None, body: bytes, *, complete: bool) -> bool:
+    """PR-9: a 400 whose complete body is blank, or one object with the single key `model`."""
+    if status != 400 or not complete:
+        return False
+    try:
+        text = body.decode("utf-8").removeprefix("\ufeff").strip()
+        return not text or (isinstance(value := json.loads(text), dict) and set(value) == {"model"})
+    except (ValueError, RecursionError):
+        return False
+
+
+def _kind(
+    status: int | None, body: bytes, reasons: Reasons, contract: Mapping[str, Any], complete: bool
+) -> str:
+    found = (
+        _by_code(reasons, contract) or _by_status(status, reasons) or _by_wording(status, reasons, contract)
+    )
+    if found is not None:
+        return found
+    family = _family(status, reasons, contract)
+    if family is not None:
+        return family
+    if _has(reasons.texts, contract["errors.schema_text"]):
+        return "schema"
+    if _has((*reasons.texts, *reasons.codes), _GENERATION):
+        return "generation"
+    if status is None or status in _TRANSIENT or status >= 500:
+        return "transient"
+    if is_opaque(status, body, complete=complete):
+        return "upstream_reason_missing"
+    wordless = [_fold(word) for word in contract["errors.wordless"]]
+    wordy = [text for text in reasons.texts if text not in wordless]
+    if status in (400, 422) and (not wordy or any(code in wordless for code in reasons.codes)):
+        return "upstream_reason_unrecognised"
+    return "rejected"
+
+
+def _by_code(reasons: Reasons, contract: Mapping[str, Any]) -> str | None:
+    table = {_fold(code): str(kind) for code, kind in contract["errors.codes"].items()}
+    return next((table[code] for code in reasons.codes if code in table), None)
+
+
+def _by_status(status: int | None, reasons: Reasons) -> str | None:
+    if status == 401:
+        return "auth"
+    if status == 402:
+        return "quota"
+    if status == 403:
+        return "quota" if any("quota" in code for code in reasons.codes) else "auth"
+    return None
+
+
+def _by_wording(status: int | None, reasons: Reasons, contract: Mapping[str, Any]) -> str | None:
+    told = (*reasons.texts, *reasons.codes)
+    if _has(told, contract["errors.quota_text"]):
+        return "quota"
+    if status == 429 or (status == 413 and _has(told, ("tokens per minute", "tpm"))):
+        return "rate"
+    if status in (400, 413, 422, None) and _overflows(reasons, contract):
+        return "context_overflow"
+    if status == 413:
+        return "payload"
+    if _has(told, contract["errors.policy_text"]):
+        return "policy"
+    return "transient" if _has(reasons.texts, contract["errors.flap_text"]) else None
+
+
+def _overflows(reasons: Reasons, contract: Mapping[str, Any]) -> bool:
+    """A code, a pair of numbers, or a sentence that the input exceeds the window; advice is none (X-09)."""
+    if _has((*reasons.texts, *reasons.codes), contract["errors.overflow_text"]):
+        return True
+    return any(
+        ("token" in text or "context" in text)
+        and (_NUMBERS.search(text) or ("window" in text and _WINDOW.search(text)))
+        for text in reasons.texts
+    )
+
+
+def _family(status: int | None, reasons: Reasons, contract: Mapping[str, Any]) -> str | None:
+    allowed = {400, 404, 422, *contract["errors.history_fault_status"]}
+    if status not in allowed and not reasons.unwrapped:
+        return None
+    if "invalid_encrypted_content" in reasons.codes:
+        return "replay_signature"
+    if "string_above_max_length" in reasons.codes and (reasons.param or "").endswith("id"):
+        return "replay_ids"
+    for family, built_in in FAMILIES.items():
+        added = [tuple(_fold(part) for part in pair) for pair in contract["errors.families"].get(family, ())]
+        for fragments in (*built_in, *added):
+            if any(all(part in text for part in fragments) for text in reasons.texts):
+                return family
+    return None
+
+
+def _has(texts: Sequence[str], words: Sequence[str]) -> bool:
+    return any(_fold(word) in text for text in texts for word in words)
+
+
+def _fold(text: str) -> str:
+    """Case-folded, without back-ticks and quotes (PR-8)."""
+    return re.sub(r"[`'\"“”‘’]", "", text).casefold()
+
+
+def read_reasons(body: bytes, contract: Mapping[str, Any]) -> Reasons:
+    """Normalise a body and collect its reason texts and codes (PR-6, PR-7)."""
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError:
+        return Reasons("binary")
+    text = text.removeprefix("\ufeff").strip()
+    if not text:
+        return Reasons("empty")
+    if text.startswith(("data:", "event:")):
+        inner = next((line[5:].strip() for line in text.splitlines() if line.startswith("data:")), "")
+        return _of_json(_parsed(inner), "sse", contract)
+    value = _parsed(text)
+    if value is _NOT_JSON:
+        if text.startswith("<"):
+            return Reasons("html")
+        short = len(text) <= 1024 and not re.fullmatch(r"[A-Za-z ]{1,40}", text)
+        return Reasons("text", texts=(_fold(text[:TEXT_BYTES]),) if short else ())
+    return _of_json(value, "object" if isinstance(value, Mapping) else "json", contract)
+
+
+_NOT_JSON = object()
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return _NOT_JSON
+
+
+def _of_json(value: Any, body_kind: str, contract: Mapping[str, Any]) -> Reasons:
+    if isinstance(value, list) and len(value) == 1:
+        value, body_kind = value[0], "object"
+    texts: list[str] = []
+    codes: list[str] = []
+    unwrapped = _collect(value, texts, codes, UNWRAP_DEPTH if contract["errors.unwrap"] else 0)
+    error = value.get("error") if isinstance(value, Mapping) else None
+    source = error if isinstance(error, Mapping) else value
+    code = _identifier(source.get("code"), 64) if isinstance(source, Mapping) else None
+    param = _identifier(source.get("param"), 128) if isinstance(source, Mapping) else None
+    return Reasons(
+        body_kind,
+        tuple(map(_fold, texts)),
+        tuple(map(_fold, codes)),
+        code=code,
+        param=param,
+        unwrapped=unwrapped,
+    )
+
+
+def _collect(value: Any, texts: list[str], codes: list[str], depth: int) -> bool:
+    """Gather texts and codes of one object and, `depth` levels deep, of objects hidden in its texts."""
+    if not isinstance(value, Mapping):
+        return False
+    own = list(_texts_of(value))
+    for part in (value, value.get("error")):
+        codes += _codes_of(part) if isinstance(part, Mapping) else []
+    unwrapped = False
+    for text in own:
+        inner = _inside(text) if depth > 0 else None
+        if inner is not None:
+            unwrapped = True
+            _collect(inner, texts, codes, depth - 1)
+        texts.append(text[:TEXT_BYTES])
+    return unwrapped
+
+
+def _texts_of(value: Mapping[str, Any]) -> Iterator[str]:
+    error = value.get("error")
+    inner = error if isinstance(error, Mapping) else {}
+    metadata = inner.get("metadata")
+    param = inner.get("param")
+    found = [
+        inner.get("message"),
+        param if isinstance(param, str) and " " in param else None,
+        value.get("message"),
+        value.get("detail"),
+        value.get("msg"),
+        error,
+        metadata.get("raw") if isinstance(metadata, Mapping) else None,
+    ]
+    for text in found:
+        if isinstance(text, str) and text.strip():
+            yield text
+
+
+def _codes_of(part: Mapping[str, Any]) -> list[str]:
+    details, metadata = part.get("details"), part.get("metadata")
+    found = [part.get(key) for key in ("code", "type", "status", "http_code")]
+    found.append(details.get("error_code") if isinstance(details, Mapping) else None)
+    found.append(metadata.get("error_type") if isinstance(metadata, Mapping) else None)
+    return [str(code) for code in found if isinstance(code, (str, int)) and not isinstance(code, bool)]
+
+
+def _inside(text: str) -> Mapping[str, Any] | None:
+    start = text.find("{")
+    if start < 0:
+        return None
+    try:
+        value, _ = json.JSONDecoder().raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _identifier(value: Any, limit: int) -> str | None:
+    """A code or parameter name, only if it can hold no sentence and no secret (PR-16)."""
+    text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
+    clean = 0 < len(text) <= limit and _IDENTIFIER.match(text) is not None and not _SECRET.search(text)
+    return text if clean else None
+
+
+def clean_trace(value: str | None) -> str | None:
+    """A trace id as sent, or None: it is kept whole or not at all (UX-128)."""
+    return value if value is not None and _TRACE.match(value) and "\n" not in value else None
+
+
+def refused_in_reply(error: Any, contract: Mapping[str, Any], *, kind: str | None = None) -> ProviderError:
+    """The error for an `error` object, or a refusing finish word, under status 200 (S-09, S-30, S-39)."""
+    body = json.dumps({"error": error}).encode()
+    seen = diagnose(None, body, contract)
+    return error_of(Refusal(kind or seen.kind, 200, seen.body_kind, seen.code, seen.param))
+
+
+def error_of(refusal: Refusal, **facts: Any) -> ProviderError:
+    """The exception a caller gets for a diagnosed refusal."""
+    said = f" (status {refusal.status})" if refusal.status is not None else ""
+    known: dict[str, Any] = {
+        "kind": refusal.kind,
+        "status": refusal.status,
+        "body_kind": refusal.body_kind,
+        "provider_code": refusal.code,
+        "param": refusal.param,
+        "transient": refusal.kind in ("transient", "rate"),
+        **facts,
+    }
+    if refusal.kind in ("auth", "quota"):
+        words = "refused the key" if refusal.kind == "auth" else "says the quota is spent"
+        return ProviderCredentials(
+            f"The model's server {words}{said}. Check the endpoint's key and account.",
+            next_command="surefoot doctor",
+            **known,
+        )
+    if refusal.kind == "transient":
+        return ProviderUnreachable(
+            f"The model's server failed for the moment{said}; nothing of it ran.", **known
+        )
+    return ProviderRefused(f"The model's server refused the request{said}: {_WORDS[refusal.kind]}.", **known)
+
+
+_WORDS: Mapping[str, str] = {
+    "rate": "too many requests; wait and ask again",
+    "context_overflow": "the conversation is larger than the model's window; start a new session",
+    "payload": "the request is too large; leave media or long outputs out",
+    "policy": "its content policy",
+    "schema": "a field or tool schema is not of its form; check the endpoint's contract",
+    "generation": "its own reply could not be read",
+    "upstream_reason_missing": "it gave no reason",
+    "upstream_reason_unrecognised": "it gave a code without a reason",
+    "rejected": "for a reason that is not about history; check URL, model name and contract",
+    **{family: f"the replayed history ({family})" for family in FAMILIES},
+}
+
+
+def next_wait(attempt: int, facts: Mapping[str, Any], *, max_requests: int = MAX_REQUESTS) -> float | None:
+    """Seconds to wait before request `attempt + 1` of a step, or None when it must not be sent.
+
+    `attempt` counts the requests already made. A transport fault is asked again once; an overload or
+    a rate limit with growing waits, or as the server told. `x-should-retry: false` is obeyed (PR-5).
+    """
+    if not facts.get("transient") or facts.get("should_retry") is False or attempt >= max_requests:
+        return None
+    if facts.get("kind") == "transport" and attempt >= 2:
+        return None
+    told = facts.get("retry_after_seconds")
+    if told is not None:
+        return float(told) if told <= MAX_WAIT_SECONDS else None
+    return float(min(0.5 * 2.0 ** (attempt - 1), 8.0))
