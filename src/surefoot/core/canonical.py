@@ -191,7 +191,9 @@ def digest_json(value: Any) -> str:
     return digest_text(canonical_json(value))
 
 
-def idempotency_key(*, argument_digest: str, call: str, scope: str, session: str, tool: str, turn: str) -> str:  # noqa: PLR0913
+def idempotency_key(
+    *, argument_digest: str, call: str, scope: str, session: str, tool: str, turn: str
+) -> str:
     """The key of a call, the same for all its attempts (TR-14). The attempt id is left out."""
     form = canonical_json(
         {

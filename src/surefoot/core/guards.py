@@ -70,15 +70,13 @@ class Guards:
             self._failed.pop(
                 (payload.get("tool", ""), payload.get("argumentDigest", "")), None
             )  # refused once
-        elif entry.kind == Kind.RESOLVED and payload["resolution"].get("kind") == "confirmed":
-            self._confirm(payload["attemptId"])
-        elif entry.kind == Kind.INSPECTED and payload.get("proven"):
+        elif _says_it_happened(entry):
             self._confirm(payload["attemptId"])
 
     def _start(self, payload: Mapping[str, Any]) -> None:
         self._started[payload["attemptId"]] = _Started(
             (payload.get("tool", ""), payload.get("argumentDigest", "")),
-            EffectClass(payload.get("class", "UNKNOWN")),
+            _class_of(payload.get("class")),
             tuple(payload.get("reach") or ()),
             bool(payload.get("check")),
         )
@@ -106,3 +104,17 @@ class Guards:
         started = self._started.pop(attempt_id, None)
         if started is not None:
             self._confirmed[started.action] = (attempt_id, started.reach)
+
+
+def _says_it_happened(entry: Entry) -> bool:
+    if entry.kind == Kind.RESOLVED:
+        return (entry.payload.get("resolution") or {}).get("kind") == "confirmed"
+    return entry.kind == Kind.INSPECTED and bool(entry.payload.get("proven"))
+
+
+def _class_of(word: Any) -> EffectClass:
+    """A word of a newer version counts as the strictest class (TR-8)."""
+    try:
+        return EffectClass(word)
+    except ValueError:
+        return EffectClass.UNKNOWN

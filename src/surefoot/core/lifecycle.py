@@ -1,8 +1,9 @@
 """Pure. The receipt state machine: fold, legal next entries, what is open, what is told.
 
 Owns: how entries become receipts (`Book.apply`), which entry may come next
-(`refusal`), when a call is open (TR-42), and the result a receipt gives (TR-44).
-Does not own: what recovery decides (`recovery`), who may write (`ledger`).
+(`refusal`), when a call is open (TR-42), and the counts of TR-158.
+Does not own: what recovery decides (`recovery`), the text a receipt gives
+(`results`), who may write (`ledger`).
 Promises: receipt:exact, recovery:never-guess.
 
 Everything a ledger holds about attempts is folded here and nowhere else, by the
@@ -12,9 +13,11 @@ owner in memory and by readers alike.
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from surefoot.core.effects import judged_effect
 from surefoot.core.model import (
     EffectClass,
     EffectTrace,
@@ -44,6 +47,11 @@ RESOLUTIONS = {
     "rejected": Overlay.REJECTED,
     "released": Overlay.RELEASED,
 }
+_CLOSABLE = frozenset({State.SUCCEEDED, State.FAILED, State.UNKNOWN})
+_TRUE_ENDS = frozenset({State.SUCCEEDED.value, State.FAILED.value})
+_IDENTITY_FIELDS = frozenset(
+    {"attempt_id", "session_id", "call_id", "turn_id", "position", "parent_attempt_id"}
+)
 _CLOSING = frozenset({Overlay.PROVEN, Overlay.CONFIRMED, Overlay.DENIED, Overlay.RELEASED})
 _ENUMS: Mapping[str, type[Any]] = {
     "state": State,
@@ -59,6 +67,8 @@ def dispatched(session_id: str, turn_id: str, call: Mapping[str, Any], entry: En
     given = {**call, "sessionId": session_id, "turnId": turn_id, "epoch": entry.epoch}
     given.setdefault("dispatchedAt", entry.at_ms)
     given.setdefault("position", 0)
+    if given.get("arguments") is None:
+        given["arguments"] = ""  # absent argument text (TR-11); the receipt notes it at D6
     return receipt_from_json(given)
 
 
@@ -105,16 +115,23 @@ def refusal(receipt: Receipt | None, kind: str, payload: Mapping[str, Any]) -> s
         return "attempt_exists"
     if "state" in receipt.extra:
         return "newer_state"  # TR-8: nothing of such a receipt is rewritten
+    for key, held in (("callId", receipt.call_id), ("turnId", receipt.turn_id)):
+        if payload.get(key, held) != held:
+            return "call_mismatch"
     target = _target(kind, payload)
     if target is not None:
-        return None if target in LEGAL[receipt.state] else f"illegal_{receipt.state}_{target}"
-    if kind in (Kind.RESOLVED, Kind.LATE) and receipt.state is not State.UNKNOWN:
+        legal = target in LEGAL[receipt.state] and (kind != Kind.CLOSED or target in _CLOSABLE)
+        return None if legal else f"illegal_{receipt.state}_{target}"
+    if kind == Kind.DELIVERED and receipt.state not in _CLOSABLE:
         return f"illegal_{receipt.state}_{kind}"
-    if kind == Kind.INSPECTED and receipt.state is not State.UNKNOWN:
+    if kind in _ON_UNKNOWN and receipt.state is not State.UNKNOWN:
         return f"illegal_{receipt.state}_{kind}"
     if kind == Kind.RESOLVED:
         return _resolution_refusal(receipt, payload)
     return None
+
+
+_ON_UNKNOWN = frozenset({Kind.RESOLVED.value, Kind.LATE.value, Kind.INSPECTED.value})
 
 
 def _target(kind: str, payload: Mapping[str, Any]) -> State | None:
@@ -123,8 +140,10 @@ def _target(kind: str, payload: Mapping[str, Any]) -> State | None:
     if kind == Kind.STARTED:
         return State.STARTED
     if kind == Kind.CLOSED:
+        if "state" not in payload:
+            return State.DISPATCHED  # an end that names none is no end; never a legal move
         try:
-            return State(payload.get("state", ""))
+            return State(payload["state"])
         except ValueError:
             return State.UNKNOWN
     return None
@@ -148,9 +167,9 @@ def advance(receipt: Receipt, entry: Entry) -> Receipt:
     if entry.kind == Kind.NOT_STARTED:
         return _merged(receipt, payload, state=State.NOT_STARTED, finished_at=entry.at_ms)
     if entry.kind == Kind.STARTED:
-        return _merged(receipt, payload, state=State.STARTED, started_position=entry.position, epoch=entry.epoch)
+        return _started(receipt, entry)
     if entry.kind == Kind.CLOSED:
-        return _merged(receipt, payload)
+        return _closed(receipt, entry)
     if entry.kind == Kind.PROCESS:
         return _with_process(receipt, payload)
     if entry.kind == Kind.LATE:
@@ -170,10 +189,25 @@ def advance(receipt: Receipt, entry: Entry) -> Receipt:
     return receipt
 
 
+def _started(receipt: Receipt, entry: Entry) -> Receipt:
+    begun = _merged(
+        receipt, entry.payload, state=State.STARTED, started_position=entry.position, epoch=entry.epoch
+    )
+    return begun if begun.started_at is not None else dataclasses.replace(begun, started_at=entry.at_ms)
+
+
+def _closed(receipt: Receipt, entry: Entry) -> Receipt:
+    """An end that is known gets a time; of an unknown one there is none to give."""
+    ended = _merged(receipt, entry.payload)
+    if ended.state is State.UNKNOWN or ended.finished_at is not None:
+        return ended
+    return dataclasses.replace(ended, finished_at=entry.at_ms)
+
+
 def _merged(receipt: Receipt, payload: Mapping[str, Any], **fixed: Any) -> Receipt:
     """Lay the fields of `payload` over the receipt; a state this version does not know reads as unknown."""
     change = receipt_from_json({**_IDENTITY, **payload})
-    known = {_BY_KEY[key] for key in payload if key in _BY_KEY} - {"attempt_id", "session_id"}
+    known = {_BY_KEY[key] for key in payload if key in _BY_KEY} - _IDENTITY_FIELDS
     fields = {name: getattr(change, name) for name in known}
     notes = receipt.notes + tuple(note for note in change.notes if note not in receipt.notes)
     return dataclasses.replace(
@@ -191,12 +225,15 @@ def _with_process(receipt: Receipt, payload: Mapping[str, Any]) -> Receipt:
 
 
 def _with_late(receipt: Receipt, payload: Mapping[str, Any]) -> Receipt:
-    """A late result is evidence; one from the attempt's own executor settles it (TR-43)."""
+    """A late result is evidence; one from the attempt's own executor settles it (TR-43).
+
+    One whose own outcome is unknown, such as a signal, settles nothing whoever sent it.
+    """
     kept = {key: payload[key] for key in sorted(payload) if key != "attemptId"}
     evidence = _laid(dataclasses.replace(receipt, late=(*receipt.late, kept)), Overlay.LATE)
-    if not payload.get("settles"):
+    if not payload.get("settles") or payload.get("state") not in _TRUE_ENDS:
         return evidence
-    names = ("result", "resultRef", "resultDigest", "errorKind", "effectTrace")
+    names = ("reason", "result", "resultRef", "resultDigest", "errorKind", "effectTrace")
     given = {name: payload.get(name) for name in names}
     return _merged(evidence, {"state": payload["state"], **given, "finishedAt": payload.get("at")})
 
@@ -211,15 +248,20 @@ class Book:
     """All receipts of one session, folded entry by entry; every step costs the same at any size.
 
     Not thread-safe: one owner folds it. Keeps what the barrier and the snapshot ask
-    for at once: attempts by call, children by parent, and the open ones.
+    for at once: attempts by call, children by parent, the open ones, the resolved
+    ones, and the counts of TR-158.
     """
 
     def __init__(self, receipts: Iterable[Receipt] = ()) -> None:
         self._by_attempt: dict[str, Receipt] = {}
+        self._rank: dict[str, int] = {}
         self._by_call: dict[str, list[str]] = {}
         self._children: dict[str, list[str]] = {}
         self._open: dict[str, None] = {}
+        self._resolved: dict[str, None] = {}
         self._unsettled: dict[str, None] = {}
+        self._overtaken: set[str] = set()
+        self._counts: Counter[str] = Counter()
         for receipt in receipts:
             self._put(receipt)
 
@@ -243,7 +285,11 @@ class Book:
 
     def open(self) -> list[Receipt]:
         """Every open attempt (TR-42), reads included, oldest first."""
-        return [self._by_attempt[attempt] for attempt in self._open]
+        return [self._by_attempt[attempt] for attempt in sorted(self._open, key=self._rank.__getitem__)]
+
+    def resolved(self) -> list[Receipt]:
+        """Every attempt that was open once and is no longer, the last resolved one last."""
+        return [self._by_attempt[attempt] for attempt in self._resolved]
 
     def unsettled(self) -> list[Receipt]:
         """Every attempt still `dispatched` or `started`."""
@@ -253,6 +299,14 @@ class Book:
         """Whether this attempt is open (TR-42)."""
         return attempt_id in self._open
 
+    def inspection_overtaken(self, attempt_id: str) -> bool:
+        """Whether a late result or a record of its process came after the newest inspection (TR-125)."""
+        return attempt_id in self._overtaken
+
+    def statistics(self) -> dict[str, int]:
+        """The counts of TR-158, kept while folding; equal to a recount over all receipts."""
+        return {"unknown": len(self._open), **{name: self._counts[name] for name in COUNTED}}
+
     def refusal(self, kind: str, payload: Mapping[str, Any]) -> str | None:
         """Why an entry may not be appended now, or None."""
         if kind == Kind.ASSISTANT:
@@ -260,11 +314,13 @@ class Book:
             return "attempt_exists" if repeated else None
         if not kind.startswith("attempt."):
             return None
-        found = refusal(self.get(payload.get("attemptId", "")), kind, payload)
+        attempt_id = payload.get("attemptId", "")
+        found = refusal(self.get(attempt_id), kind, payload)
         if found is None and kind == Kind.STARTED and payload.get("supersedes"):
-            old = self.get(payload["supersedes"])
-            if old is None or old.state is not State.UNKNOWN:
-                return "nothing_to_supersede"
+            # A second retry of one attempt, or one of a resolved attempt, starts nothing (TR-137).
+            return None if self.is_open(payload["supersedes"]) else "nothing_to_supersede"
+        if found is None and kind in (Kind.RESOLVED, Kind.INSPECTED) and not self.is_open(attempt_id):
+            return "already_resolved"  # closed by a successor or with its last open child
         return found
 
     def apply(self, entry: Entry) -> None:
@@ -280,8 +336,15 @@ class Book:
             if receipt is None:
                 return  # a kind of a newer version, or an attempt of another session
             self._put(advance(receipt, entry))
+            self._note_order(receipt, entry.kind)
             if entry.kind == Kind.STARTED and payload.get("supersedes"):
                 self._supersede(payload["supersedes"], receipt.attempt_id)
+
+    def _note_order(self, before: Receipt, kind: str) -> None:
+        if kind == Kind.INSPECTED:
+            self._overtaken.discard(before.attempt_id)
+        elif kind in (Kind.LATE, Kind.PROCESS) and before.inspection is not None:
+            self._overtaken.add(before.attempt_id)
 
     def _supersede(self, old_id: str, new_id: str) -> None:
         old = self.get(old_id)
@@ -290,35 +353,80 @@ class Book:
 
     def _put(self, receipt: Receipt) -> None:
         attempt = receipt.attempt_id
-        if attempt not in self._by_attempt:
+        before = self._by_attempt.get(attempt)
+        if before is None:
+            self._rank[attempt] = len(self._rank)
             self._by_call.setdefault(receipt.call_id, []).append(attempt)
             if receipt.parent_attempt_id:
                 self._children.setdefault(receipt.parent_attempt_id, []).append(attempt)
+        else:
+            self._counts.subtract(_counted(before))
+        self._counts.update(_counted(receipt))
         self._by_attempt[attempt] = receipt
         _mark(self._unsettled, attempt, receipt.state in (State.DISPATCHED, State.STARTED))
-        # An attempt's openness may change that of the attempt it superseded and of its parent.
-        for affected in (attempt, receipt.supersedes, receipt.parent_attempt_id):
-            if affected and affected in self._by_attempt:
-                _mark(self._open, affected, self._judge_open(self._by_attempt[affected]))
+        self._judge(receipt)
 
-    def _judge_open(self, receipt: Receipt) -> bool:
+    def _judge(self, changed: Receipt) -> None:
+        """Set what is open. A change reaches the attempt it superseded and its parent, and goes on
+        from each whose own openness changed: a child that opens again opens all its ancestors."""
+        self._judge_one(changed)
+        pending = [changed.supersedes, changed.parent_attempt_id]
+        while pending:
+            receipt = self._by_attempt.get(pending.pop() or "")
+            if receipt is not None and self._judge_one(receipt):
+                pending += [receipt.supersedes, receipt.parent_attempt_id]
+
+    def _judge_one(self, receipt: Receipt) -> bool:
+        """Judge one attempt; True when its openness changed."""
+        attempt = receipt.attempt_id
+        was, now = attempt in self._open, self._is_open(receipt)
+        _mark(self._open, attempt, now)
+        if now:
+            self._resolved.pop(attempt, None)
+        elif was or receipt.state is State.UNKNOWN:
+            self._resolved.setdefault(attempt)
+        return was != now
+
+    def _is_open(self, receipt: Receipt) -> bool:
         if receipt.state is not State.UNKNOWN or _CLOSING & set(receipt.overlays):
             return False
-        if receipt.reason == "child_open":
-            return any(self.is_open(child.attempt_id) for child in self.children(receipt.attempt_id))
         if receipt.superseded_by:
             return self._open_beside(receipt, self.get(receipt.superseded_by))
+        if receipt.reason == "child_open":
+            return any(self.is_open(child.attempt_id) for child in self.children(receipt.attempt_id))
         return True
 
     def _open_beside(self, receipt: Receipt, successor: Receipt | None) -> bool:
         """TR-42: which of two attempts at one call stands for it."""
-        if receipt.effect_class is EffectClass.READ_ONLY or successor is None:
+        if judged_effect(receipt).effect_class is EffectClass.READ_ONLY:
             return False
         if (receipt.inspection or {}).get("state") == "absent_fenced":
             return False
-        if successor.state in (State.SUCCEEDED, State.STARTED, State.UNKNOWN):
-            return False  # done, or the successor stands for both
-        return True  # it ended otherwise and left the old uncertainty as it was
+        if successor is None:
+            return True  # a successor nobody knows stands for nothing
+        # It is done, or the successor stands for both; one that ended otherwise left the old
+        # uncertainty as it was.
+        return successor.state not in (State.SUCCEEDED, State.STARTED, State.UNKNOWN)
+
+
+COUNTED = ("confirmed", "denied", "retried", "rejected", "released", "proven", "late", "blocked")
+_COUNTED_OVERLAYS = {
+    Overlay.CONFIRMED: "confirmed",
+    Overlay.DENIED: "denied",
+    Overlay.SUPERSEDED: "retried",
+    Overlay.REJECTED: "rejected",
+    Overlay.RELEASED: "released",
+    Overlay.PROVEN: "proven",
+    Overlay.LATE: "late",
+}
+
+
+def _counted(receipt: Receipt) -> list[str]:
+    """Under which names of TR-158 an attempt counts, `unknown` excepted."""
+    names = [_COUNTED_OVERLAYS[overlay] for overlay in receipt.overlays if overlay in _COUNTED_OVERLAYS]
+    if receipt.state is State.NOT_STARTED and receipt.reason == "fenced":
+        names.append("blocked")
+    return names
 
 
 def _mark(index: dict[str, None], attempt: str, present: bool) -> None:

@@ -1,0 +1,129 @@
+"""Pure. Arguments as they may be displayed: secrets out, length bounded (TR-5).
+
+Owns: which names and shapes count as secret, and the display form. Does not own:
+the stored arguments, which stay whole and leave the ledger only by `inspect` (TR-4).
+
+Redaction errs on the hiding side: a harmless value under a secret-like name is hidden
+too, and a secret in plain words under a plain name cannot be told from any other text.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from surefoot.core.canonical import canonical_json
+
+REDACTED = "[redacted]"
+DISPLAY_CHARACTERS = 2000
+_DEPTH = 64
+
+_WORD_PARTS = frozenset(
+    "password passwd passphrase pwd pass secret secrets token apikey authorization auth bearer "
+    "credential credentials cookie cookies signature otp pin".split()
+)
+_WORD_PAIRS = frozenset(
+    {
+        ("api", "key"),
+        ("access", "key"),
+        ("private", "key"),
+        ("secret", "key"),
+        ("session", "key"),
+        ("encryption", "key"),
+        ("signing", "key"),
+        ("account", "key"),
+        ("shared", "key"),
+        ("ssh", "key"),
+        ("connection", "string"),
+    }
+)
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+
+_SECRET_WORD = (
+    r"[A-Za-z0-9_.-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|"
+    r"private[_-]?key|authorization|credentials?|cookie)[A-Za-z0-9_]*"
+)
+_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)", re.S),
+        REDACTED,
+    ),
+    (re.compile(r"(?i)\b(bearer|basic|digest|negotiate)(\s+)[A-Za-z0-9+/=_.~-]{6,}"), rf"\1\2{REDACTED}"),
+    (re.compile(r"\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9]{16,}"), REDACTED),
+    (re.compile(r"\b(?:gh[opsur]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"), REDACTED),
+    (re.compile(r"\b(?:glpat|glptt|gldt)-[A-Za-z0-9_-]{16,}"), REDACTED),
+    (re.compile(r"\bxox[a-z]-[A-Za-z0-9-]{10,}"), REDACTED),
+    (re.compile(r"\b(?:AKIA|ASIA|AROA)[A-Z0-9]{16}\b"), REDACTED),
+    (re.compile(r"\bAIza[A-Za-z0-9_-]{30,}"), REDACTED),
+    (re.compile(r"\b(?:npm|hf|pypi|dop_v1|shpat|whsec|ya29)[_.-][A-Za-z0-9_-]{16,}"), REDACTED),
+    (re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"), REDACTED),
+    (re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/@'\"]+@"), rf"\1{REDACTED}@"),
+    (
+        re.compile(
+            rf"(?i)(\b{_SECRET_WORD}['\"]?\s*[=:]\s*)(?!\s*\[redacted\])('[^']*'|\"[^\"]*\"|[^\s'\",;&|]+)"
+        ),
+        rf"\1{REDACTED}",
+    ),
+    (re.compile(rf"(?i)(--{_SECRET_WORD}\s+)('[^']*'|\"[^\"]*\"|[^\s'\"]+)"), rf"\1{REDACTED}"),
+    (re.compile(r"(\bcurl\b[^|;&\n]*?\s(?:-u|--user)[ =]?)('[^']*'|\"[^\"]*\"|[^\s'\"]+)"), rf"\1{REDACTED}"),
+)
+
+
+def redact(arguments: str | Mapping[str, Any], secret_names: Iterable[str] = (), *, limit: int = 0) -> str:
+    """The display form of arguments: one line of JSON with secrets replaced, at most `limit` characters.
+
+    Takes the parsed object or its text; text that is no JSON is searched for secret shapes only.
+    `secret_names` are arguments a declaration calls secret. `limit` 0 means 2,000.
+    """
+    value: Any = arguments
+    if isinstance(arguments, str):
+        try:
+            value = json.loads(arguments)
+        except (ValueError, RecursionError):
+            return bounded(redact_text(arguments), limit or DISPLAY_CHARACTERS)
+    declared = frozenset(secret_names)
+    try:
+        text = canonical_json(_clean(value, declared, _DEPTH))
+    except (TypeError, RecursionError):
+        return REDACTED  # nothing of a value that has no JSON form is shown
+    return bounded(text, limit or DISPLAY_CHARACTERS)
+
+
+def redact_text(text: str) -> str:
+    """Free text, such as a command line or a log line, with secret shapes replaced."""
+    for pattern, replacement in _SHAPES:
+        text = pattern.sub(replacement, text)
+    return text
+
+
+def bounded(text: str, characters: int) -> str:
+    """Cut at a code point and say how much is missing."""
+    if len(text) <= characters:
+        return text
+    return f"{text[:characters]}… ({len(text) - characters} more characters)"
+
+
+def secret_like(name: str) -> bool:
+    """Whether a key's name says that its value is secret: `apiKey`, `DB_PASSWORD`, `x-auth-token`."""
+    parts = [part.lower() for part in _PART.findall(name)]
+    if _WORD_PARTS & set(parts):
+        return True
+    return any(pair in _WORD_PAIRS for pair in itertools.pairwise(parts))
+
+
+def _clean(value: Any, declared: frozenset[str], depth: int) -> Any:
+    if depth == 0:
+        return REDACTED
+    if isinstance(value, Mapping):
+        return {
+            str(key): REDACTED
+            if str(key) in declared or secret_like(str(key))
+            else _clean(item, declared, depth - 1)
+            for key, item in value.items()
+        }
+    if isinstance(value, (list, tuple)):
+        return [_clean(item, declared, depth - 1) for item in value]
+    return redact_text(value) if isinstance(value, str) else value

@@ -1,0 +1,130 @@
+"""Pure. The recovery snapshot: every fact a surface needs about unknown calls, in one value.
+
+Owns: the JSON of TR-139, its order and bounds, and the revision (TR-140). Does not own:
+the words beside it (`surfaces.view`), who may see it.
+Promises: surface:same-story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.core.admission import AttemptFacts, Controls, offered
+from surefoot.core.canonical import digest_json
+from surefoot.core.effects import judged_effect
+from surefoot.core.lifecycle import Book
+from surefoot.core.model import ExecutorState, Overlay, Receipt
+from surefoot.core.recovery import fences
+
+MOST_CALLS = 200
+LAST_RESOLVED = 50
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFacts:
+    """What the snapshot says about the session as a whole."""
+
+    session_path: str
+    runtime_epoch: str
+    barrier: str
+    on_unknown: str
+    retry_enabled: bool
+    silent: bool = False
+    background: Sequence[Mapping[str, Any]] = ()
+    """Listed resources (TR-205): JSON-ready, nothing that counts elapsed time."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallFacts:
+    """One call of the snapshot: its receipt and what is seen of it now."""
+
+    receipt: Receipt
+    attempt: AttemptFacts
+    """As the rules of the actions see it; `executor` is shown as well."""
+    decision: str
+    """Word of the recovery table."""
+    process: Mapping[str, Any] | None = None
+    """`{state, pid, log, choices}` of a survivor, or None (TR-70)."""
+    parked: str | None = None
+    """The action of a press that waits for the next step border (TR-210)."""
+    off_branch: bool = False
+
+
+def select(
+    book: Book, *, calls: int = MOST_CALLS, resolved: int = LAST_RESOLVED
+) -> tuple[list[Receipt], int]:
+    """Which receipts a snapshot holds, in order, and how many it leaves out: open ones first (oldest
+    first), then the last resolved ones, the newest first."""
+    opened, closed = book.open(), book.resolved()
+    newest = list(reversed(closed[-resolved:] if resolved else []))
+    shown = (opened + newest)[:calls]
+    return shown, len(opened) + len(closed) - len(shown)
+
+
+def snapshot(
+    session: SessionFacts,
+    controls: Controls,
+    calls: Sequence[CallFacts],
+    *,
+    statistics: Mapping[str, int],
+    more: int = 0,
+    inspected: str | None = None,
+) -> dict[str, Any]:
+    """The JSON of TR-139. `inspected` names the one attempt whose arguments may be shown (TR-141)."""
+    shown: dict[str, Any] = {
+        "sessionPath": session.session_path,
+        "runtimeEpoch": session.runtime_epoch,
+        "revision": "",
+        "silent": session.silent,
+        "retryEnabled": session.retry_enabled,
+        "barrier": session.barrier,
+        "onUnknown": session.on_unknown,
+        "more": more,
+        "background": [dict(resource) for resource in session.background],
+        "statistics": dict(statistics),
+        "calls": [_call(call, controls) for call in calls],
+    }
+    shown["revision"] = revision_of(shown)
+    for call, given in zip(calls, shown["calls"], strict=True):
+        if call.receipt.attempt_id == inspected:
+            given["arguments"] = call.receipt.arguments
+    return shown
+
+
+def revision_of(shown: Mapping[str, Any]) -> str:
+    """SHA-256 of the canonical snapshot with an empty revision, without arguments and cards (TR-140, UX-62)."""
+    hidden = ("arguments", "card")
+    calls = [{key: call[key] for key in call if key not in hidden} for call in shown["calls"]]
+    return digest_json({**shown, "revision": "", "calls": calls})
+
+
+def _call(call: CallFacts, controls: Controls) -> dict[str, Any]:
+    receipt, effect = call.receipt, judged_effect(call.receipt)
+    return {
+        "attemptId": receipt.attempt_id,
+        "callId": receipt.call_id,
+        "turnId": receipt.turn_id,
+        "tool": receipt.tool or receipt.asked_name,
+        "class": effect.effect_class.value,
+        "reach": list(effect.reach),
+        "state": receipt.state.value,
+        "reason": receipt.reason,
+        "overlays": [overlay.value for overlay in receipt.overlays if overlay is not Overlay.DELIVERED],
+        "open": call.attempt.open,
+        "fencing": call.attempt.open and fences(receipt),
+        "decision": call.decision,
+        "executor": {"state": ExecutorState(call.attempt.executor).value},
+        "parked": call.parked,
+        "idempotencyKey": receipt.idempotency_key,
+        "argumentDigest": receipt.argument_digest,
+        "startedAt": receipt.started_at,
+        "finishedAt": receipt.finished_at,
+        "inspectionId": call.attempt.inspection_id,
+        "inspection": None if receipt.inspection is None else dict(receipt.inspection),
+        "resolution": None if receipt.resolution is None else dict(receipt.resolution),
+        "offBranch": call.off_branch,
+        "process": None if call.process is None else dict(call.process),
+        "actions": offered(controls, call.attempt),
+    }

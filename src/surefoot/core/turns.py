@@ -1,0 +1,52 @@
+"""Pure. The status of a turn and how it may move (TR-179 to TR-183).
+
+Owns: the table of moves, the verdict at a turn's end, whether a turn may be resumed.
+Does not own: when a move is recorded (`runtime.controller`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from surefoot.core.model import TurnStatus
+
+_T = TurnStatus
+
+MOVES: Mapping[TurnStatus, frozenset[TurnStatus]] = {
+    _T.QUEUED: frozenset({_T.RUNNING, _T.CANCELLED, _T.FAILED, _T.INTERRUPTED}),
+    _T.RUNNING: frozenset(
+        {_T.WAITING_USER, _T.PAUSED, _T.CANCELLING, _T.COMPLETED, _T.FAILED, _T.INTERRUPTED}
+    ),
+    _T.WAITING_USER: frozenset({_T.RUNNING, _T.PAUSED, _T.CANCELLING, _T.FAILED, _T.INTERRUPTED}),
+    _T.PAUSED: frozenset({_T.RUNNING, _T.CANCELLING, _T.FAILED}),
+    _T.CANCELLING: frozenset({_T.CANCELLED, _T.FAILED}),
+    _T.INTERRUPTED: frozenset({_T.RECOVERING, _T.CANCELLED}),
+    _T.RECOVERING: frozenset({_T.RUNNING, _T.WAITING_USER, _T.CANCELLING, _T.FAILED, _T.INTERRUPTED}),
+    _T.FAILED: frozenset({_T.RECOVERING, _T.CANCELLED}),
+    _T.COMPLETED: frozenset(),
+    _T.CANCELLED: frozenset(),
+}
+"""TR-179. Self-moves are in no row, so they are refused."""
+
+ENDED = frozenset({_T.COMPLETED, _T.CANCELLED, _T.FAILED})
+RESUMABLE = frozenset({_T.FAILED, _T.INTERRUPTED})
+
+
+def move(before: TurnStatus, after: TurnStatus) -> str | None:
+    """None when a turn may move so, else the code `illegal_<before>_<after>`."""
+    return None if after in MOVES[before] else f"illegal_{before}_{after}"
+
+
+def verdict(*, cancelled: bool, paused: bool, failed: bool) -> TurnStatus:
+    """How a turn ends when several things are true at once: cancel, pause, failed, completed (TR-181)."""
+    for holds, status in ((cancelled, _T.CANCELLED), (paused, _T.PAUSED), (failed, _T.FAILED)):
+        if holds:
+            return status
+    return _T.COMPLETED
+
+
+def resume_refusal(status: TurnStatus, *, resumes: int, limit: int) -> str | None:
+    """None when a turn may be resumed once more (TR-183), else why not."""
+    if status not in RESUMABLE:
+        return f"not_resumable_{status}"
+    return None if resumes < limit else "resumes_spent"
