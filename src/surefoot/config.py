@@ -136,6 +136,8 @@ class Settings:
     root: Path
     """Repository root, or the directory outside a repository."""
     trusted: bool
+    offered_tools: tuple[str, ...] | None = None
+    """Names of the only tools to offer (`--tools`); None offers all."""
     values: Mapping[str, Any] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

@@ -1,0 +1,17 @@
+"""The command `surefoot`. Loads nothing until it is known what is asked for."""
+
+from __future__ import annotations
+
+
+def main() -> None:
+    """Run the command line and leave with its exit code."""
+    import sys
+
+    if sys.argv[1:] in (["--version"], ["-V"]):
+        from surefoot import __version__
+
+        sys.stdout.write(f"surefoot {__version__}\n")
+        raise SystemExit(0)
+    from surefoot.surfaces.cli.entry import run
+
+    raise SystemExit(run(sys.argv[1:]))

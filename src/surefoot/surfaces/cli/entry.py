@@ -1,0 +1,215 @@
+"""What a command line means: a command, a prompt, or a mistake.
+
+Owns: the table of commands, lazy loading of their modules, the rule that tells a
+prompt from a command (UX-14), exit codes of usage faults, and the last line of
+defence against faults of ours. Does not own: what a command does.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Sequence
+
+import click
+
+from surefoot.errors import LedgerError, SessionHeld, Signal, SurefootError, UsageError
+from surefoot.surfaces.cli.talk import talk
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("talk:run", "One prompt to the end, no questions (also: exec, surefoot -p)."),
+    "exec": ("talk:run", ""),
+    "recover": ("recover:recover", "Calls that may have happened: list, look, decide."),
+    "session": ("sessions:session", "Sessions of this project: list, show, resume."),
+    "sessions": ("sessions:session", ""),
+    "ledger": ("ledgers:ledger", "The ledger of this project: verify, path."),
+    "config": ("configs:config", "Settings and where each comes from: show, path."),
+    "trust": ("configs:trust", "Accept the settings files of this project."),
+    "doctor": ("doctor:doctor", "Check settings, ledger, keys and terminal."),
+    "tools": ("extras:tools", "The tools a model is offered, with class and reach."),
+    "contract": ("extras:contract", "What an endpoint demands of replayed history."),
+    "demo": ("extras:demo", "A killed agent that tells the truth, in under a minute."),
+    "emulate": ("extras:emulate", "A strict model server for tests, on this machine."),
+    "completion": ("extras:completion", "Print the completion script of a shell."),
+}
+"""Name → module and attribute, help. A row without help is another name of one above."""
+
+
+class Lazy(click.Group):
+    """A group whose commands are imported when they are called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name, (_, help_text) in COMMANDS.items() if help_text]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        place = COMMANDS.get(cmd_name)
+        if place is None:
+            return None
+        module, _, attribute = place[0].partition(":")
+        # By name, so that one command does not load what only another needs (UX-139).
+        import importlib
+
+        found = importlib.import_module(f"surefoot.surfaces.cli.{module}")
+        command = getattr(found, attribute)
+        return command if isinstance(command, click.Command) else None
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        rows = [(name, help_text) for name, (_, help_text) in COMMANDS.items() if help_text]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
+@click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]}, add_help_option=False)
+@click.option("-C", "--cd", "directory", type=click.Path(exists=True, file_okay=False), default=None)
+@click.option("--plain", is_flag=True)
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
+@click.pass_context
+def commands(ctx: click.Context, directory: str | None, plain: bool, color: str) -> None:
+    """Commands of surefoot."""
+    ctx.obj = {"plain": plain, "color": color}
+    if directory:
+        os.chdir(directory)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line; the exit code."""
+    sys.setswitchinterval(0.001)  # a commit waits for its thread; in commands only, never on import
+    try:
+        return _dispatched(normalised(arguments))
+    except click.exceptions.Exit as leave:
+        return int(leave.exit_code)
+    except click.ClickException as mistake:
+        _tell(mistake.format_message(), "SF-USAGE", _help_of(mistake))
+        return 2
+    except click.Abort:
+        return 130
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        _forget_output()
+        return 141
+    except SurefootError as error:
+        _tell(error.message, str(error.facts.get("code") or error.code), error.next_command)
+        return exit_of(error)
+    except Signal as error:
+        _tell(str(error), "SF-SIGNAL", "surefoot doctor")
+        return 1
+    except Exception as error:
+        if os.environ.get("SUREFOOT_DEBUG"):
+            raise
+        _tell(f"A fault of surefoot: {type(error).__name__}: {error}", "SF-FAULT", "surefoot doctor")
+        return 1
+
+
+def exit_of(error: SurefootError) -> int:
+    """The exit code of a command that stopped with this error."""
+    if isinstance(error, UsageError):
+        return 2
+    if isinstance(error, SessionHeld):
+        return 8
+    if isinstance(error, LedgerError):
+        return 1
+    return {"SF-PROVIDER-CREDENTIALS": 6, "SF-OUTCOME-UNKNOWN": 3, "SF-EXTRA-MISSING": 2}.get(error.code, 1)
+
+
+def _dispatched(arguments: list[str]) -> int:
+    word = first_word(arguments)
+    if word is None and ("-h" in arguments or "--help" in arguments):
+        sys.stdout.write(help_text())
+        return 0
+    if word in COMMANDS and not _print_asked(arguments, word):
+        commands.main(arguments, prog_name="surefoot", standalone_mode=False)
+        return 0
+    if word is not None and not _is_prompt(arguments, word):
+        near = difflib.get_close_matches(word, COMMANDS, n=3, cutoff=0.5)
+        hint = f" Did you mean {', '.join(near)}?" if near else ""
+        raise click.UsageError(
+            f"{word!r} is no command.{hint} A prompt of one word goes behind --: surefoot -- {word}"
+        )
+    talk.main(arguments, prog_name="surefoot", standalone_mode=False)
+    return 0
+
+
+def normalised(arguments: Sequence[str]) -> list[str]:
+    """`-r` may stand alone: what follows is its value only when it can be a session's name or id."""
+    given = list(arguments)
+    for index, argument in enumerate(given):
+        if argument == "--":
+            break
+        if argument not in ("-r", "--resume"):
+            continue
+        following = given[index + 1] if index + 1 < len(given) else ""
+        if following and not _wordy(following):
+            given[index : index + 2] = [f"--resume={following}"]
+        else:
+            given[index] = "--resume="
+    return given
+
+
+def first_word(arguments: Sequence[str]) -> str | None:
+    """The first argument that is neither a flag nor the value of one."""
+    with_value = {
+        name
+        for option in talk.params
+        if isinstance(option, click.Option) and not option.is_flag
+        for name in option.opts
+    }
+    skip = False
+    for index, argument in enumerate(arguments):
+        if skip:
+            skip = False
+        elif argument == "--":
+            return arguments[index + 1] if index + 1 < len(arguments) else None
+        elif argument.startswith("-") and len(argument) > 1:
+            skip = argument in with_value
+        else:
+            return argument
+    return None
+
+
+def _wordy(text: str) -> bool:
+    return any(letter.isspace() for letter in text) or text.startswith("-")
+
+
+def _print_asked(arguments: Sequence[str], word: str) -> bool:
+    before = arguments[: list(arguments).index(word)]
+    return "-p" in before or "--print" in before
+
+
+def _is_prompt(arguments: Sequence[str], word: str) -> bool:
+    if _wordy(word) or _print_asked(arguments, word):
+        return True
+    if "-p" in arguments or "--print" in arguments:
+        return True
+    return "--" in arguments and list(arguments).index("--") < len(arguments) - 1
+
+
+def help_text() -> str:
+    """The help of the whole program: flags of a run, then the commands."""
+    context = click.Context(talk, info_name="surefoot")
+    formatter = context.make_formatter()
+    talk.format_help(context, formatter)
+    rows = [(name, text) for name, (_, text) in COMMANDS.items() if text]
+    with formatter.section("Commands"):
+        formatter.write_dl(rows)
+    return formatter.getvalue() + "\n"
+
+
+def _help_of(mistake: click.ClickException) -> str:
+    context = getattr(mistake, "ctx", None)
+    return f"{context.command_path} --help" if context is not None else "surefoot --help"
+
+
+def _tell(message: str, code: str, next_command: str | None) -> None:
+    """One sentence, its code, and what to do next; on standard error."""
+    sys.stderr.write(f"{code}: {message.strip()}\n")
+    if next_command:
+        sys.stderr.write(f"next: {next_command}\n")
+
+
+def _forget_output() -> None:
+    """The reader of standard output is gone; the interpreter must not try to flush into it at exit."""
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, sys.stdout.fileno())
+    os.close(quiet)

@@ -1,0 +1,68 @@
+"""Where lines go: data to standard output, words for people to standard error (UX-7).
+
+Owns: the two streams, the language and width of this terminal. Does not own: what is said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.surfaces import plain
+from surefoot.surfaces.words import language_of
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How things are drawn here."""
+
+    language: str
+    columns: int
+    ascii_only: bool
+    colour: bool
+    plain: bool
+
+
+def look_here(language: str = "auto", *, plain_flag: bool = False, colour: str = "auto") -> Look:
+    """The look that fits standard error, where people read."""
+    is_terminal = sys.stderr.isatty()
+    return Look(
+        language=language_of(language, os.environ),
+        columns=shutil.get_terminal_size((80, 24)).columns,
+        ascii_only=plain.ascii_wanted(os.environ, sys.stderr.encoding),
+        colour=plain.colour_allowed(colour, os.environ, is_terminal=is_terminal),
+        plain=plain.plain_wanted(plain_flag, os.environ, is_terminal=is_terminal),
+    )
+
+
+def say_lines(lines: Iterable[str]) -> None:
+    """Data, on standard output."""
+    text = "".join(line + "\n" for line in lines)
+    _write(sys.stdout, text)
+
+
+def say_json(document: Any) -> None:
+    """One JSON document on one line of standard output."""
+    _write(sys.stdout, json.dumps(document, ensure_ascii=False, separators=(",", ":")) + "\n")
+
+
+def complain(lines: Iterable[str]) -> None:
+    """Words for people, on standard error."""
+    _write(sys.stderr, "".join(line + "\n" for line in lines))
+
+
+def _write(stream: Any, text: str) -> None:
+    """Write whole; what the stream's encoding cannot show is replaced, never a crash."""
+    encoding = stream.encoding or "utf-8"
+    stream.write(text.encode(encoding, "replace").decode(encoding))
+    stream.flush()
+
+
+def is_person_here() -> bool:
+    """Whether a person can be asked: input and error are both a terminal."""
+    return sys.stdin.isatty() and sys.stderr.isatty()

@@ -1,0 +1,266 @@
+"""Print mode: one prompt to the end, in text, json or stream-json, without a question.
+
+Owns: which lines are printed when (UX-29, UX-30), signals and the time limit of a run,
+the last line on standard error. Does not own: the documents (`verdict`), the run
+(`running`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from surefoot import __version__
+from surefoot.core.model import Notice
+from surefoot.errors import SurefootError
+from surefoot.surfaces import plain, verdict, view
+from surefoot.surfaces.cli import running
+from surefoot.surfaces.cli.output import complain, say_json, say_lines
+from surefoot.surfaces.cli.talk import Wish
+from surefoot.surfaces.words import say
+
+CAPABILITIES = ("receipts", "resume", "outcome_unknown")
+
+
+def print_run(wish: Wish) -> int:
+    """Run one prompt; the exit code."""
+    return asyncio.run(_Run(wish).whole())
+
+
+@dataclass(slots=True)
+class _Run:
+    wish: Wish
+    ending: verdict.Ending = field(default_factory=verdict.Ending)
+    tally: verdict.Tally = field(default_factory=verdict.Tally)
+    controller: Any = None
+    _signal: int | None = None
+    _timed_out: bool = False
+    _reader_gone: bool = False
+    _stopping: Any = None
+
+    async def whole(self) -> int:
+        began = time.monotonic()
+        self._watch_signals()
+        try:
+            await self._session()
+        except SurefootError as error:
+            self.ending = running.of_error(error)
+            if error.next_command:
+                self.ending = replace(self.ending, reason=f"{error.message} next: {error.next_command}")
+        except BrokenPipeError:
+            self._reader_gone = True
+        self._add_what_happened_outside()
+        self.tally.duration_ms = round((time.monotonic() - began) * 1000)
+        return self._finish()
+
+    def _watch_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.add_signal_handler(number, self._interrupt, number)
+
+    def _interrupt(self, number: int) -> None:
+        """State is written first; the second press of the same key changes nothing."""
+        self._signal = self._signal or number
+        self._stop()
+
+    def _stop(self) -> None:
+        if self.controller is None:
+            task = asyncio.current_task()
+            if task is not None:
+                task.cancel()
+        elif self._stopping is None:
+            self._stopping = asyncio.ensure_future(self.controller.stop())
+
+    async def _session(self) -> None:
+        wish = self.wish
+        async with running.opened(wish) as opened:
+            self.controller = opened.controller
+            self.tally.session_id = opened.controller.session_id
+            self.tally.on_disk = True
+            opened.controller.subscribe(self._notice)
+            self._line(self._init(opened.app))
+            if self._signal is None and await self._may_begin(opened):
+                await self._turn(opened.controller)
+            if self._stopping is not None:
+                await self._stopping
+            self._look_at_the_end(opened.controller.snapshot())
+
+    async def _may_begin(self, opened: running.Opened) -> bool:
+        """With an undecided call, `on_unknown = "stop"` asks no model (UX-36)."""
+        if not opened.resumed:
+            return True
+        snapshot = opened.controller.snapshot()
+        resumed = await self._resumed(opened.controller)
+        self._line(verdict.resume_document(resumed, self.tally.session_id or ""))
+        waiting = running.undecided(snapshot)
+        if waiting and snapshot.get("onUnknown", "stop") == "stop":
+            return False
+        return bool(self.wish.prompt.strip()) or bool(resumed.get("willRunAgain"))
+
+    async def _resumed(self, controller: Any) -> dict[str, Any]:
+        facts = await controller.resume()
+        return dict(facts) if isinstance(facts, dict) else {}
+
+    async def _turn(self, controller: Any) -> None:
+        task = asyncio.ensure_future(controller.submit(self.wish.prompt))
+        limit = self.wish.timeout_seconds
+        done, _ = await asyncio.wait({task}, timeout=limit)
+        if not done:
+            self._timed_out = True
+            self._stop()
+        end = await task
+        self.ending = running.judged(end)
+        self.tally.text = end.text
+        self.tally.turn_id = end.turn_id
+        self.tally.num_turns = end.steps
+        self.tally.usage = {
+            "input_tokens": end.usage.input_tokens,
+            "output_tokens": end.usage.output_tokens,
+        }
+
+    def _look_at_the_end(self, snapshot: dict[str, Any]) -> None:
+        look = self.wish.look
+        people = getattr(self.controller, "people", None)
+        self.tally.permission_denials = list(people.denials) if people is not None else []
+        open_calls = running.undecided(snapshot)
+        cards = [view.card(call, snapshot, look.language, stopped=True) for call in open_calls]
+        self.tally.unknown_outcomes = cards
+        self.tally.background = list(snapshot.get("background") or ())
+        if cards:
+            self.ending = replace(self.ending, unknown_undecided=True)
+        for index, card in enumerate(cards, start=1):
+            self._line(verdict.unknown_document(card, self.tally.session_id or ""))
+            numbers = (index, len(cards))
+            complain(
+                plain.draw_card(
+                    card, look.language, columns=min(look.columns, 80), number=numbers,
+                    ascii_only=look.ascii_only, keys=False,
+                )
+            )  # fmt: skip
+        for resource in self.tally.background:
+            facts = {key: view.clean(resource.get(key, "?")) for key in ("command", "pid", "log")}
+            complain([say("background", look.language, **facts)])
+
+    def _add_what_happened_outside(self) -> None:
+        number = self._signal
+        self.ending = replace(
+            self.ending,
+            reader_gone=self._reader_gone,
+            interrupted=number == signal.SIGINT,
+            terminated=number in (signal.SIGTERM, signal.SIGHUP),
+            timed_out=self._timed_out,
+        )
+
+    # Lines ------------------------------------------------------------------------------------
+
+    def _init(self, app: Any) -> dict[str, Any]:
+        settings = self.wish.settings
+        chosen = settings.chosen()
+        return {
+            "type": "system",
+            "subtype": "init",
+            "session_id": self.tally.session_id,
+            "model": chosen.model,
+            "endpoint": chosen.endpoint.name,
+            "cwd": str(self.wish.directory),
+            "tools": list(getattr(app, "tool_names", ())),
+            "mcp_servers": [],
+            "permission_mode": settings.permissions.mode,
+            "barrier": settings.recovery.barrier,
+            "capabilities": list(CAPABILITIES),
+            "schema_version": verdict.SCHEMA_VERSION,
+            "surefoot_version": __version__,
+            "position": None,
+        }
+
+    def _notice(self, notice: Notice) -> None:
+        """A subscriber only draws and never raises: a reader that went away stops the run instead."""
+        try:
+            self._tell(notice)
+        except BrokenPipeError:
+            self._reader_gone = True
+            self._stop()
+
+    def _tell(self, notice: Notice) -> None:
+        session = self.tally.session_id or ""
+        facts = dict(notice.facts)
+        facts["ledgerPosition"] = facts.get("position")
+        if notice.kind == "assistant":
+            self._line(verdict.assistant_line(facts, session))
+        elif notice.kind == "receipt":
+            self._receipt(facts, session)
+        elif notice.kind == "answer" and facts.get("verdict") == "nobody":
+            self.ending = replace(self.ending, question_unanswered=True)
+        elif notice.kind not in ("text", "progress", "turn", "user", "question"):
+            self._say_notice(notice)
+
+    def _receipt(self, facts: dict[str, Any], session: str) -> None:
+        receipt = facts["receipt"].to_json()
+        told = {**receipt, "ledgerPosition": facts["ledgerPosition"], "position": None}
+        self._line(verdict.receipt_line(told, session))
+        if receipt["state"] in ("succeeded", "failed", "not_started", "unknown"):
+            result = receipt.get("result") or {}
+            shown = {**told, "text": result.get("text", ""), "isError": result.get("isError", False)}
+            self._line(verdict.result_line(shown, session))
+        if self.wish.verbose:
+            complain(
+                [view.receipt_line(receipt, self.wish.look.language, ascii_only=self.wish.look.ascii_only)]
+            )
+
+    def _say_notice(self, notice: Notice) -> None:
+        text = notice.facts.get("text") or notice.facts.get("message") or notice.facts.get("cause")
+        if text:
+            complain([f"{notice.kind}: {view.clean(text)}"])
+
+    def _line(self, document: dict[str, Any]) -> None:
+        if self.wish.output == "stream-json" and not self._reader_gone:
+            say_json(document)
+
+    def _finish(self) -> int:
+        if not self._reader_gone:
+            try:
+                self._last_lines()
+            except BrokenPipeError:
+                self.ending = replace(self.ending, reader_gone=True)
+        if self.ending.reader_gone:
+            _quiet_output()
+        return verdict.exit_code(self.ending)
+
+    def _last_lines(self) -> None:
+        document = verdict.result_document(self.ending, self.tally)
+        if self.wish.output == "text":
+            if self.tally.text:
+                say_lines([self.tally.text])
+        else:
+            say_json(document)
+        if document["exit_code"]:
+            complain([self._why(document)])
+
+    def _why(self, document: dict[str, Any]) -> str:
+        """One last line: why, and the next command (UX-29)."""
+        language = self.wish.look.language
+        key = str(document["subtype"]).removeprefix("error_")
+        why = say(
+            f"end_{key}", language, reason=self.ending.reason or key, n=len(self.tally.unknown_outcomes)
+        )
+        cards = self.tally.unknown_outcomes
+        command = cards[0]["command"] if cards else document["resume_command"]
+        if command and "next: " not in why:
+            why += " " + say("end_next", language, command=command)
+        return why
+
+
+def _quiet_output() -> None:
+    """The reader is gone; the interpreter must not flush into the pipe at exit."""
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, sys.stdout.fileno())
+    os.close(quiet)
+
+
+Stop = Callable[[], None]

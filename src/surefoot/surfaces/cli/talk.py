@@ -1,0 +1,217 @@
+"""Flags of a run: what somebody wants done, in which session, under which rules.
+
+Owns: the flags of UX-15 and how they become settings. Does not own: the run
+(`running`), the chat (`surfaces.chat`), printing (`printing`).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import select
+import stat
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from surefoot.config import Settings, is_trusted, load_settings, project_root, set_trust
+from surefoot.errors import UsageError
+from surefoot.settings_files import left_out
+from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here
+
+FORMATS = ("text", "json", "stream-json")
+FIRST_INPUT_SECONDS = 3.0
+INPUT_BYTES = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What one command line asks for."""
+
+    settings: Settings
+    directory: Path
+    prompt: str
+    output: str
+    look: Look
+    go_on: bool = False
+    """Continue the newest session here."""
+    resume: str | None = None
+    """A session to resume; empty for a choice from the list."""
+    name: str | None = None
+    wait_seconds: float = 0
+    take_over: bool = False
+    timeout_seconds: float | None = None
+    max_turns: int | None = None
+    verbose: bool = False
+
+
+def _options(command: Any) -> Any:
+    """The flags shared by chat, `-p`, `run` and `exec`; in order of the help text."""
+    choice = click.Choice
+    flags = [
+        click.argument("words", nargs=-1),
+        click.option("--output-format", "output", type=choice(FORMATS), default="text", help="What is printed."),
+        click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the newest session here."),
+        click.option("-r", "--resume", metavar="[REF]", help="Go on with this session."),
+        click.option("-n", "--name", help="Name of a new session."),
+        click.option("--wait", "wait_seconds", type=float, default=0, metavar="SECONDS",
+                     help="Wait while another process holds the session."),
+        click.option("--take-over", is_flag=True, help="Take a held session over; asks at a terminal."),
+        click.option("-m", "--model", metavar="ENDPOINT[/MODEL]", help="The model to use."),
+        click.option("--permission-mode", help="default, acceptEdits, plan, dontAsk or bypassPermissions."),
+        click.option("--allowedTools", "--allowed-tools", "allowed", multiple=True, metavar="RULES"),
+        click.option("--disallowedTools", "--disallowed-tools", "disallowed", multiple=True, metavar="RULES"),
+        click.option("--tools", "offered", multiple=True, metavar="NAMES", help="Offer only these tools."),
+        click.option("--dangerously-skip-permissions", "--yolo", "yolo", is_flag=True,
+                     help="Allow everything that no deny rule names."),
+        click.option("--barrier", metavar="LEVEL", help="session, reach, action, advise or off."),
+        click.option("--on-unknown", metavar="stop|continue", help="What an unattended run does with open calls."),
+        click.option("--max-turns", type=click.IntRange(min=1), help="Most model requests of this run."),
+        click.option("--timeout", "timeout", metavar="DURATION", help="End the run after 90s, 10m or 2h."),
+        click.option("-C", "--cd", "directory", type=click.Path(exists=True, file_okay=False), metavar="DIR",
+                     help="Work in this directory."),
+        click.option("--color", "colour", type=choice(["auto", "always", "never"]), default="auto"),
+        click.option("--plain", is_flag=True, help="No boxes drawn over, no colour, no redraw."),
+        click.option("-v", "--verbose", is_flag=True, help="Name each change of a receipt on standard error."),
+    ]  # fmt: skip
+    for flag in reversed(flags):
+        command = flag(command)
+    return command
+
+
+@click.command(
+    context_settings={"help_option_names": ["-h", "--help"]},
+    options_metavar="[FLAGS]",
+    help="An agent whose tool calls tell the truth. Without -p: a chat in this directory.",
+)
+@click.option("-p", "--print", "printing", is_flag=True, help="One prompt to the end, no questions.")
+@_options
+@click.pass_context
+def talk(ctx: click.Context, printing: bool, **flags: Any) -> None:
+    """Chat, or one prompt with -p."""
+    wish = wished(flags, printing=printing)
+    ctx.exit(_printed(wish) if printing else _chatted(wish))
+
+
+@click.command(
+    help="One prompt to the end, no questions; the same as surefoot -p.", options_metavar="[FLAGS]"
+)
+@_options
+@click.pass_context
+def run(ctx: click.Context, **flags: Any) -> None:
+    """One prompt to the end."""
+    ctx.exit(_printed(wished(flags, printing=True)))
+
+
+def _printed(wish: Wish) -> int:
+    from surefoot.surfaces.cli.printing import print_run
+
+    return print_run(wish)
+
+
+def _chatted(wish: Wish) -> int:
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UsageError(
+            "A chat needs a terminal. For one prompt without questions use -p.",
+            next_command='surefoot -p "PROMPT"',
+        )
+    from surefoot.surfaces.cli.chatting import chat_run
+
+    return chat_run(wish)
+
+
+def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
+    """Settings and prompt of a command line; asks for trust only on a terminal in a chat (UX-23)."""
+    if flags["directory"]:
+        os.chdir(flags["directory"])
+    directory = Path.cwd()
+    if not printing:
+        _ask_for_trust(directory)
+    settings = load_settings(_as_settings(flags), os.environ, directory)
+    if flags["offered"]:
+        settings = replace(settings, offered_tools=tuple(_rules(flags["offered"])))
+    look = look_here(settings.language, plain_flag=flags["plain"], colour=flags["colour"])
+    complain(settings.warnings)
+    prompt = " ".join(flags["words"])
+    if printing:
+        prompt = _with_input(prompt)
+        if not prompt.strip() and not (flags["go_on"] or flags["resume"] is not None):
+            raise UsageError("There is no prompt: give one as an argument or on standard input.")
+    return Wish(
+        settings=settings,
+        directory=directory,
+        prompt=prompt,
+        output=flags["output"],
+        look=look,
+        go_on=flags["go_on"],
+        resume=flags["resume"],
+        name=flags["name"],
+        wait_seconds=flags["wait_seconds"],
+        take_over=flags["take_over"],
+        timeout_seconds=duration(flags["timeout"]),
+        max_turns=flags["max_turns"],
+        verbose=flags["verbose"],
+    )
+
+
+def _as_settings(flags: dict[str, Any]) -> dict[str, Any]:
+    mode = "bypassPermissions" if flags["yolo"] else flags["permission_mode"]
+    return {
+        "model": flags["model"],
+        "permissions.mode": mode,
+        "permissions.allow": _rules(flags["allowed"]) or None,
+        "permissions.deny": _rules(flags["disallowed"]) or None,
+        "recovery.barrier": flags["barrier"],
+        "recovery.on_unknown": flags["on_unknown"],
+    }
+
+
+def _rules(given: tuple[str, ...]) -> list[str]:
+    """Rules of several flags; commas and spaces outside brackets separate them."""
+    found: list[str] = []
+    for text in given:
+        found += [part for part in re.findall(r"[^,\s(]+(?:\([^)]*\))?", text) if part]
+    return found
+
+
+def duration(text: str | None) -> float | None:
+    """Seconds of `90`, `90s`, `10m`, `2h`."""
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", text.strip())
+    if not found or float(found.group(1)) <= 0:
+        raise UsageError(f"--timeout {text!r} is no duration. Write 90s, 10m or 2h.")
+    return float(found.group(1)) * {"s": 1, "m": 60, "h": 3600, None: 1}[found.group(2)]
+
+
+def _with_input(prompt: str) -> str:
+    """The prompt, and behind it what a pipe or a file on standard input holds."""
+    mode = os.fstat(0).st_mode
+    if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or (stat.S_ISSOCK(mode) and not prompt)):
+        return prompt
+    if prompt and stat.S_ISFIFO(mode) and not select.select([0], [], [], FIRST_INPUT_SECONDS)[0]:
+        complain(["Nothing came on standard input; going on with the prompt alone."])
+        return prompt
+    content = sys.stdin.buffer.read(INPUT_BYTES + 1)
+    if len(content) > INPUT_BYTES:
+        raise UsageError("Standard input holds more than 8 MiB. Put it in a file and name the file.")
+    text = content.decode("utf-8", "replace").strip("\n")
+    return "\n\n".join(part for part in (prompt, text) if part.strip())
+
+
+def _ask_for_trust(directory: Path) -> None:
+    """Asked once per repository root, on a terminal only; Enter is no."""
+    if not is_person_here():
+        return
+    from surefoot.config import places
+
+    where, root = places(os.environ), project_root(directory)
+    names = left_out(root)
+    if not names or is_trusted(where, root):
+        return
+    complain([f"{root} has files that change settings or start programs: {', '.join(names)}."])
+    if click.confirm("Trust them as they are now?", default=False, err=True):
+        set_trust(where, root, trusted=True)
