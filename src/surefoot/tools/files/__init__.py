@@ -1,0 +1,1 @@
+"""Built-in file tools; `toolset.file_tools` declares them."""
