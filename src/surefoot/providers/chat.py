@@ -42,7 +42,9 @@ class ChatWire:
         by_json = contract["tools.mode"] == "json_schema" and bool(request.tools)
         body: dict[str, Any] = {"model": request.model, "messages": _messages(request, contract, by_json)}
         if by_json:
-            body["response_format"] = json_calls.response_format(request.tools)
+            body["response_format"] = json_calls.response_format(
+                () if json_calls.must_end(request.messages) else request.tools
+            )
         elif request.tools:
             body["tools"] = [_tool(tool) for tool in request.tools]
         if request.max_output_tokens is not None:
@@ -71,6 +73,7 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any], by_json: bool)
         system = "\n\n".join(part for part in (system, json_calls.tools_text(request.tools)) if part)
     shown: list[dict[str, Any]] = [{"role": "system", "content": system}] if system else []
     if by_json:
+        shown += json_calls.examples(request.tools)
         shown += [message for one in ordered if (message := _as_json(one)) is not None]
     else:
         shown += _native(ordered, contract, tools=bool(request.tools))

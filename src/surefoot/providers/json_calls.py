@@ -11,20 +11,40 @@ text is never executed (S-22).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surefoot.core.canonical import canonical_json
+from surefoot.core.history import AssistantWords, Message, UserWords
 from surefoot.providers.port import ReplyCall, ToolSpec
 
 FINAL = "final"
 """The choice that ends the turn; its only argument is the answer's text."""
 _KEPT = ("type", "enum", "const", "required", "minItems", "maxItems")
 _DEPTH = 6
+_EXAMPLES = 8
+_MOST_CALLS = 8
+_PURPOSE_LENGTH = 120
+_EXAMPLE_TEXTS = {"path": "notes.txt", "command": "git log", "pattern": "main", "content": "some text"}
+
+
+def must_end(messages: Sequence[Message]) -> bool:
+    """Whether only a final text may follow: the model asked the same again, or asked often enough.
+
+    A model this small repeats itself for ever when it is free to.
+    """
+    asked: list[tuple[str, str]] = []
+    for message in messages:
+        if isinstance(message, UserWords):
+            asked = []
+        elif isinstance(message, AssistantWords):
+            asked += [(call.asked_name, call.arguments) for call in message.calls]
+    return len(asked) >= _MOST_CALLS or (bool(asked) and asked[-1] in asked[:-1])
 
 
 def response_format(tools: Sequence[ToolSpec]) -> dict[str, Any]:
-    """The `response_format` that admits one call of one tool, or a final text."""
+    """The `response_format` that admits one call of one of `tools`, or a final text."""
     answer = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
     choices = [(tool.name, narrowed(tool.parameters)) for tool in tools] + [(FINAL, answer)]
     forms = [
@@ -67,14 +87,55 @@ def _schema(value: Any) -> Mapping[str, Any]:
 
 def tools_text(tools: Sequence[ToolSpec]) -> str:
     """What the model is told about its tools, one line each, in their order."""
-    lines = ["Answer with one JSON object. To use a tool, name it and give its arguments:"]
-    for tool in tools:
-        names = ", ".join(_schema(tool.parameters.get("properties")))
-        lines.append(
-            f"- {tool.name}({names}): {tool.description.strip().splitlines()[0] if tool.description else ''}"
-        )
-    lines.append(f'When you are done: {{"tool": "{FINAL}", "arguments": {{"text": "your answer"}}}}')
+    lines = [
+        "You work with tools. Reply with one JSON object that names the tool the user's request needs.",
+        "Tools:",
+    ]
+    lines += [f"- {tool.name}: {_purpose(tool)}." for tool in tools]
+    lines.append(f"- {FINAL}: Answer the user in words, when no tool is needed.")
     return "\n".join(lines)
+
+
+def _purpose(tool: ToolSpec) -> str:
+    lines = tool.description.strip().splitlines() or [tool.name]
+    return lines[0][:_PURPOSE_LENGTH].rstrip(". ")
+
+
+def examples(tools: Sequence[ToolSpec]) -> list[dict[str, str]]:
+    """Made-up rounds, the same in every request; without them so small a model repeats its instructions."""
+    shown: list[tuple[str, str]] = []
+    for tool in tools[:_EXAMPLES]:
+        values = _example_values(tool)
+        wish = ": ".join(part for part in (_purpose(tool), ", ".join(map(str, values.values()))) if part)
+        shown += [
+            ("user", wish),
+            ("assistant", asked_text(tool.name, json.dumps(values))),
+            ("user", result_text(tool.name, "done")),
+            ("assistant", asked_text(FINAL, json.dumps({"text": "It is done."}))),
+        ]
+    shown += [
+        ("user", "Thank you"),
+        ("assistant", asked_text(FINAL, json.dumps({"text": "You are welcome."}))),
+    ]
+    return [{"role": role, "content": content} for role, content in shown]
+
+
+def _example_values(tool: ToolSpec) -> dict[str, Any]:
+    properties = _schema(tool.parameters.get("properties"))
+    required = tool.parameters.get("required")
+    names = [name for name in (required if isinstance(required, list) else ()) if name in properties]
+    folder = re.search(r"\b(folder|director|entries)", _purpose(tool).casefold()) is not None
+    known = {**_EXAMPLE_TEXTS, "path": "." if folder else _EXAMPLE_TEXTS["path"]}
+    return {name: known.get(name, _example_of(_schema(properties[name]))) for name in names}
+
+
+def _example_of(schema: Mapping[str, Any]) -> Any:
+    choices = schema.get("enum")
+    if isinstance(choices, list) and choices:
+        return choices[0]
+    kind = schema.get("type")
+    plain: dict[Any, Any] = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
+    return plain.get(kind, "example") if isinstance(kind, str) else "example"
 
 
 def asked_text(name: str, arguments: str) -> str:

