@@ -82,6 +82,11 @@ class Keys:
         action, self._held = self._held[1], None
         return Press("decide", action)
 
+    def quiet(self, now_ms: float) -> bool:
+        """Whether no key came in the last 350 ms; notes this one."""
+        since, self.last_key_ms = now_ms - self.last_key_ms, now_ms
+        return since >= QUIET_MS
+
     def _arm(self, key: str, action: str, now_ms: float) -> Press:
         if now_ms - self.evidence_at_ms < QUIET_MS:
             return Press("swallowed")

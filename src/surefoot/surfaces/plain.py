@@ -197,7 +197,7 @@ def _boxed(
     command = cut(str(card["command"]), columns - 8)
     foot = f" {left_foot}{dash} {command} {dash * (columns - 6 - width_of(command))}{right_foot}"
     rows = [f" {side} {_padded(line, columns - 5)} {side}" for line in body]
-    return [_only_ascii(line) if ascii_only else line for line in (top, *rows, foot)]
+    return [only_ascii(line) if ascii_only else line for line in (top, *rows, foot)]
 
 
 def _narrow(
@@ -216,14 +216,20 @@ def _narrow(
     if keys:
         lines += [line for text in choices(card, language) for line in wrap(text, columns)]
     lines += wrap(str(card["command"]), columns)
-    return [_only_ascii(line) if ascii_only else line for line in lines]
+    return [only_ascii(line) if ascii_only else line for line in lines]
 
 
 _ASCII = str.maketrans({"·": "-", "…": ".", "─": "-", "│": "|", "“": '"', "”": '"', "◇": "?"})
 
 
-def _only_ascii(line: str) -> str:
+def only_ascii(line: str) -> str:
+    """Our own signs in ASCII; foreign letters stay."""
     return line.translate(_ASCII)
+
+
+def sign_of(call: Card, *, ascii_only: bool) -> str:
+    """The mark of a call as it is now."""
+    return mark(fact_key(call), ascii_only=ascii_only)
 
 
 def _padded(text: str, columns: int) -> str:

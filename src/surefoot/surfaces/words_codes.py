@@ -227,6 +227,16 @@ REFUSALS: Mapping[str, Texts] = {
         "还没有显示它没有留下痕迹。",
         "還沒有顯示它沒有留下痕跡。",
     ),
+    "retry_at_origin": (
+        "Run it again where it was made, not in a copy.",
+        "请在原会话中再次执行，不在副本中。",
+        "請在原工作階段中再次執行，不在副本中。",
+    ),
+    "retry_key_expired": (
+        "Its key has expired at the far side.",
+        "它的键在对方已过期。",
+        "它的鍵在對方已過期。",
+    ),
     "retry_target_changed": (
         "Its target changed on the way.",
         "它的目标在途中变了。",

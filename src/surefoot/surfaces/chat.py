@@ -1,0 +1,527 @@
+"""The inline chat: one prompt line below, the terminal's own scrollback above.
+
+Owns: reading keys, drawing lines, the card on screen, questions put to the person.
+Does not own: what a key decides (`keys`), what a line means (`chat_lines`), facts and
+words (`view`, `words`), turns (`runtime.controller`). The only file that imports prompt_toolkit.
+
+Never uses the alternate screen. A notice only draws; nothing here decides by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+from prompt_toolkit.document import Document
+from prompt_toolkit.filters import Condition
+from prompt_toolkit.history import InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.keys import Keys as Key
+from prompt_toolkit.patch_stdout import patch_stdout
+
+from surefoot.surfaces import plain, view
+from surefoot.surfaces.chat_lines import (
+    GUTTER,
+    KEY_HELP,
+    SLASH,
+    Count,
+    Stream,
+    next_mode,
+    typed,
+)
+from surefoot.surfaces.keys import QUIET_MS, Keys
+from surefoot.surfaces.words import refusal, say
+
+STOP_SECONDS = 2.0
+PARKED_SECONDS = 0.05
+
+
+class Driver(Protocol):
+    """What the chat needs of a session; made by the command line."""
+
+    session_id: str
+    model: str
+    mode: str
+    state: str
+    denials: int
+
+    def snapshot(self) -> Mapping[str, Any]: ...
+
+    async def submit(self, text: str) -> Any: ...
+
+    async def go_on(self) -> Any: ...
+
+    async def stop(self) -> None: ...
+
+    async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]: ...
+
+    async def command(self, word: str, rest: str) -> list[str]: ...
+
+    def set_mode(self, mode: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """How the chat is drawn here."""
+
+    language: str
+    columns: Callable[[], int]
+    ascii_only: bool
+    write: Callable[[str], None]
+
+
+@dataclass(slots=True)
+class _Question:
+    """A question on screen; the next line typed is its answer."""
+
+    answered: asyncio.Future[str]
+    hint: str
+
+
+@dataclass(slots=True)
+class Chat:
+    """One chat. `run` returns the exit code's facts through the driver; it raises nothing of a tool."""
+
+    driver: Driver
+    screen: Screen
+    first_prompt: str = ""
+    keys: Keys = field(default_factory=Keys)
+    count: Count = field(default_factory=Count)
+    stream: Stream = field(default_factory=Stream)
+    transcript: list[str] = field(default_factory=list)
+    _session: Any = None
+    _turn: asyncio.Task[Any] | None = None
+    _question: _Question | None = None
+    _card_index: int = 0
+    _away: bool = False
+    _may_go_on: bool = False
+    _leaving: bool = False
+    _stopped_at: float | None = None
+    _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    # Life -------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Read lines until the person leaves; then stop what runs."""
+        self._session = PromptSession(
+            message=self._message,
+            key_bindings=self._bindings(),
+            completer=_Words(),
+            complete_while_typing=False,
+            history=InMemoryHistory(),
+            bottom_toolbar=self._toolbar,
+            enable_suspend=True,
+            multiline=False,
+        )
+        self._session.app.ttimeoutlen = 0.05
+        self._session.app.timeoutlen = 0.2
+        with patch_stdout(raw=True):
+            self.show_cards()
+            if self.first_prompt:
+                self._begin(self.driver.submit(self.first_prompt))
+            await self._lines()
+            await self._end()
+
+    async def _lines(self) -> None:
+        while not self._leaving:
+            try:
+                line = await self._session.prompt_async()
+            except EOFError:
+                return
+            except KeyboardInterrupt:
+                if self._turn is None:
+                    return
+                continue
+            await self._line(line)
+
+    async def _end(self) -> None:
+        if self._turn is not None:
+            await self.stop()
+        for task in list(self._tasks):
+            task.cancel()
+
+    async def _line(self, line: str) -> None:
+        if self._question is not None:
+            if not self._question.answered.done():
+                self._question.answered.set_result(line)
+            return
+        meant = typed(line)
+        if meant.kind == "nothing":
+            return
+        if meant.kind == "mistake":
+            self.say(f"{meant.word} is no command; did you mean {meant.rest}?")
+        elif meant.kind == "command":
+            await self._command(meant.word, meant.rest)
+        else:
+            self._submit(meant.rest)
+
+    def _submit(self, text: str) -> None:
+        """Start a turn; words typed while one runs are parked and shown, never dropped (TR-184)."""
+        if self._turn is not None:
+            self.say(say("parked_words", self.screen.language, text=view.clean(text)))
+        self.transcript.append("> " + text)
+        self._begin(self.driver.submit(text))
+
+    async def _command(self, word: str, rest: str) -> None:
+        if word == "/quit":
+            self._leaving = True
+        elif word == "/help":
+            self.say(*[f"{name}  {what}" for name, what in SLASH.items()], *KEY_HELP)
+        elif word == "/continue":
+            self._begin(self.driver.go_on())
+        elif word == "/recover":
+            self._away = False
+            if not self.show_cards():
+                self.say(say("nothing_open", self.screen.language))
+        else:
+            self.say(*await self.driver.command(word, rest))
+
+    def _begin(self, work: Awaitable[Any]) -> None:
+        self._may_go_on = False
+        task = asyncio.ensure_future(self._turned(work, own=self._turn is None))
+        if self._turn is None:
+            self.count.clear()
+            self._turn = task
+        self._keep(task)
+
+    async def _turned(self, work: Awaitable[Any], *, own: bool) -> None:
+        """Wait for a turn and tell its end. Parked words come back at once and end nothing."""
+        from surefoot.errors import SurefootError
+
+        try:
+            end = await work
+        except SurefootError as error:
+            self.say(f"{error.facts.get('code') or error.code}: {error.message}")
+            if error.next_command:
+                self.say(f"next: {error.next_command}")
+            end = None
+        finally:
+            if own:
+                self._turn = None
+                self.say(*self.stream.finish())
+        if own:
+            self._tell_end(end)
+            self.show_cards()
+
+    def _tell_end(self, end: Any) -> None:
+        if end is None:
+            return
+        status = str(getattr(end, "status", ""))
+        if status == "cancelled":
+            self.say(view.stop_line(self.count.counts(), self.screen.language))
+        elif status == "failed":
+            error = getattr(end, "error", None)
+            why = error.message if error is not None else end.reason
+            self.say(say("end_during_execution", self.screen.language, reason=view.clean(why)))
+            if error is not None and error.next_command:
+                self.say(f"next: {error.next_command}")
+
+    async def stop(self) -> None:
+        """Stop the turn; the session is free within two seconds whatever still ends (UX-18)."""
+        turn = self._turn
+        if turn is None or self._stopped_at is not None:
+            return
+        self._stopped_at = time.monotonic()
+        try:
+            await asyncio.wait({asyncio.ensure_future(self.driver.stop())}, timeout=STOP_SECONDS)
+            left = STOP_SECONDS - (time.monotonic() - self._stopped_at)
+            done, _ = await asyncio.wait({turn}, timeout=max(0.0, left))
+            if not done:
+                self.say(say("stop_not_written", self.screen.language))
+                self.say(view.stop_line(self.count.counts(), self.screen.language))
+        finally:
+            self._stopped_at = None
+
+    def _keep(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    # Drawing ----------------------------------------------------------------------------------
+
+    def say(self, *lines: str) -> None:
+        """Lines above the prompt."""
+        for line in lines:
+            self.transcript.append(line)
+            self.screen.write(plain.only_ascii(line) if self.screen.ascii_only else line)
+
+    def notice(self, kind: str, facts: Mapping[str, Any]) -> None:
+        """Draw one notice; called by the controller, never waits."""
+        if kind == "text":
+            if facts.get("kind", "text") == "text":
+                self.stream.columns = self.screen.columns()
+                self.say(*self.stream.feed(str(facts.get("text", ""))))
+        elif kind == "receipt":
+            self._receipt(facts["receipt"].to_json())
+        elif kind == "progress":
+            self._progress(str(facts.get("text", "")))
+        elif kind == "outcome_withheld":
+            self.say(say("outcome_not_written", self.screen.language))
+        elif kind not in ("turn", "user", "assistant", "question", "answer", "hand_off"):
+            told = facts.get("text") or facts.get("message") or facts.get("cause")
+            if told:
+                self.say(f"{kind}: {view.clean(told)}")
+
+    def _receipt(self, receipt: Mapping[str, Any]) -> None:
+        self.count.see(receipt)
+        self.say(*self.stream.finish())
+        if receipt.get("state") != "dispatched":
+            self.say(view.receipt_line(receipt, self.screen.language, ascii_only=self.screen.ascii_only))
+
+    def _progress(self, text: str) -> None:
+        for line in text.splitlines()[-5:]:
+            self.screen.write(f"  {GUTTER}{plain.cut(view.clean(line), max(20, self.screen.columns() - 6))}")
+
+    def show_cards(self) -> bool:
+        """Draw the card at the current place; False when nothing is open."""
+        snapshot = self.driver.snapshot()
+        cards = view.cards(snapshot, self.screen.language)
+        if not cards or self._away:
+            self.keys.show(None, _now_ms())
+            return bool(cards)
+        self._card_index %= len(cards)
+        card = cards[self._card_index]
+        self.keys.show(card, _now_ms())
+        numbers = (self._card_index + 1, len(cards))
+        columns = min(self.screen.columns() - 1, 80)
+        self.say(
+            *plain.draw_card(
+                card, self.screen.language, columns=columns, number=numbers,
+                ascii_only=self.screen.ascii_only,
+            )
+        )  # fmt: skip
+        return True
+
+    def _message(self) -> str:
+        return "? " if self._question is not None else "> "
+
+    def _toolbar(self) -> str:
+        snapshot = self.driver.snapshot()
+        open_calls = sum(1 for call in snapshot.get("calls") or () if view.is_card(call))
+        background = len(snapshot.get("background") or ())
+        parts = [self.driver.model, self.driver.mode]
+        if open_calls:
+            parts.append(f"{'?' if self.screen.ascii_only else '◇'}{open_calls}")
+        if background:
+            parts.append(f"{'&' if self.screen.ascii_only else '▸'}{background}")
+        if self._question is not None:
+            parts.append(self._question.hint)
+        elif self._turn is not None:
+            parts.append("Esc stops")
+        elif self._may_go_on:
+            parts.append(f"c {say('go_on', self.screen.language)}")
+        return " · ".join(parts)
+
+    # Questions --------------------------------------------------------------------------------
+
+    async def ask(self, lines: list[str], hint: str) -> str:
+        """Put a question; the next line typed is the answer. A stop withdraws it."""
+        while self._question is not None:
+            await asyncio.wait({self._question.answered})
+            await asyncio.sleep(0)
+        self.say(*self.stream.finish(), *lines)
+        question = _Question(asyncio.get_running_loop().create_future(), hint)
+        self._question = question
+        self._redraw()
+        try:
+            return await question.answered
+        finally:
+            self._question = None
+            self._redraw()
+
+    def _redraw(self) -> None:
+        if self._session is not None and self._session.app.is_running:
+            self._session.app.invalidate()
+
+    # Keys -------------------------------------------------------------------------------------
+
+    def _bindings(self) -> KeyBindings:
+        keys = KeyBindings()
+        self._bind_lines(keys)
+        self._bind_stops(keys)
+        self._bind_card(keys)
+        return keys
+
+    def _bind_lines(self, keys: KeyBindings) -> None:
+        @keys.add("escape", "enter")
+        @keys.add("c-j")
+        def new_line(event: KeyPressEvent) -> None:
+            event.current_buffer.insert_text("\n")
+
+        @keys.add("c-g")
+        def editor(event: KeyPressEvent) -> None:
+            event.current_buffer.open_in_editor()
+
+        @keys.add("s-tab")
+        def mode(event: KeyPressEvent) -> None:
+            self.driver.set_mode(next_mode(self.driver.mode))
+            event.app.invalidate()
+
+        @keys.add("c-o")
+        def transcript(event: KeyPressEvent) -> None:
+            lines = list(self.transcript)
+            run_in_terminal(lambda: self.screen.write("\n".join(lines)))
+
+        @keys.add("?", filter=Condition(lambda: self._line_is_empty() and self.keys.call is None))
+        def help_line(event: KeyPressEvent) -> None:
+            self.say(*KEY_HELP)
+
+    def _bind_stops(self, keys: KeyBindings) -> None:
+        @keys.add("escape")
+        def escape(event: KeyPressEvent) -> None:
+            if self._turn is not None:
+                self._keep(asyncio.ensure_future(self.stop()))
+            elif self.keys.call is not None:
+                self._card_key("escape", event)
+
+        @keys.add("c-c")
+        def clear_stop_leave(event: KeyPressEvent) -> None:
+            if event.current_buffer.text:
+                event.current_buffer.reset()
+            elif self._turn is not None:
+                self._keep(asyncio.ensure_future(self.stop()))
+            else:
+                event.app.exit(exception=EOFError)
+
+        @keys.add("c-d", filter=Condition(self._line_is_empty))
+        def leave(event: KeyPressEvent) -> None:
+            event.app.exit(exception=EOFError)
+
+    def _bind_card(self, keys: KeyBindings) -> None:
+        card_takes = Condition(
+            lambda: (
+                self._line_is_empty()
+                and self._question is None
+                and (self.keys.call is not None or self._may_go_on)
+            )
+        )
+
+        @keys.add(Key.BracketedPaste)
+        def paste(event: KeyPressEvent) -> None:
+            self.keys.press("paste", _now_ms(), pasted=True)
+            event.current_buffer.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))
+
+        @keys.add(Key.Any, filter=card_takes)
+        def any_key(event: KeyPressEvent) -> None:
+            self._card_key(event.data, event)
+
+    def _line_is_empty(self) -> bool:
+        return self._session is not None and not self._session.default_buffer.text
+
+    def _card_key(self, data: str, event: KeyPressEvent) -> None:
+        if data == "c" and self._may_go_on and self.keys.quiet(_now_ms()):
+            self._begin(self.driver.go_on())
+            return
+        press = self.keys.press(data, _now_ms())
+        if press.kind == "text":
+            event.current_buffer.insert_text(press.name + (data if data != "escape" else ""))
+        elif press.kind == "armed":
+            asyncio.get_running_loop().call_later((QUIET_MS + 10) / 1000, self._settle)
+        elif press.kind == "decide":
+            self._decide(press.name)
+        elif press.kind == "refused":
+            self.say(f"{press.name}: {refusal(press.name, self.screen.language)}")
+        elif press.kind == "look":
+            self._look(press.name)
+        elif press.kind == "move":
+            self._move(press.name)
+
+    def _settle(self) -> None:
+        press = self.keys.settle(_now_ms())
+        if press is not None:
+            self._decide(press.name)
+
+    def _look(self, name: str) -> None:
+        card = self.keys.call
+        if name == "inspect" and card is not None:
+            self._keep(asyncio.ensure_future(self._act("inspect", card)))
+        elif name == "details" and card is not None:
+            self.say(*details(card))
+        elif name == "help":
+            self.say(*KEY_HELP)
+
+    def _move(self, name: str) -> None:
+        if name == "away":
+            self._away = True
+            self.keys.show(None, _now_ms())
+        else:
+            self._card_index += 1 if name == "forth" else -1
+            self.show_cards()
+
+    def _decide(self, action: str) -> None:
+        if self.keys.call is not None:
+            self._keep(asyncio.ensure_future(self._act(action, self.keys.call)))
+
+    async def _act(self, action: str, card: Mapping[str, Any]) -> None:
+        """Press once; then read again, whatever the answer was (TR-147, TR-155)."""
+        language = self.screen.language
+        status, body = await self.driver.act(action, card)
+        if status != 200:
+            code = str(body.get("code", "bad_request"))
+            self.say(f"{code}: {refusal(code, language, reason=body.get('reason'))}")
+        else:
+            now = _call_of(body, str(card["attemptId"]))
+            if now is not None and now.get("parked"):
+                self.say(say("parked", language))
+            elif now is not None and action != "inspect":
+                self._say_decided(now)
+        self.show_cards()
+        self._redraw()
+
+    def _say_decided(self, call: Mapping[str, Any]) -> None:
+        language = self.screen.language
+        what = view.told(call, language, you=True)
+        sign = plain.sign_of(call, ascii_only=self.screen.ascii_only)
+        time_text = view.local_time(int(time.time() * 1000))
+        place = say("this_terminal", language)
+        self.say(sign + " " + say("decided", language, what=what, time=time_text, place=place))
+        self._may_go_on = self._turn is None
+
+
+def details(card: Mapping[str, Any]) -> list[str]:
+    """Everything the card has beside its words: reach, digest, evidence, codes of what is off."""
+    rows = [
+        ["attempt", str(card["attemptId"])],
+        ["class", str(card.get("class"))],
+        ["reach", ", ".join(card.get("reach") or ())],
+        ["decision", str(card.get("decision"))],
+        ["digest", str(card.get("argumentDigest"))],
+    ]
+    if card.get("arguments"):
+        rows.append(["arguments", view.clean(card["arguments"])])
+    for action in card.get("actions") or ():
+        if not action.get("enabled"):
+            rows.append([str(action["action"]), str(action.get("code"))])
+    return plain.table(rows)
+
+
+def _call_of(snapshot: Mapping[str, Any], attempt_id: str) -> Mapping[str, Any] | None:
+    return next((c for c in snapshot.get("calls") or () if c["attemptId"] == attempt_id), None)
+
+
+def _now_ms() -> float:
+    return time.monotonic() * 1000
+
+
+class _Words(Completer):
+    """Slash commands at the beginning, files behind `@`."""
+
+    def __init__(self) -> None:
+        self._paths = PathCompleter(get_paths=lambda: [str(Path.cwd())])
+
+    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Any:
+        before = document.text_before_cursor
+        if before.startswith("/") and " " not in before:
+            for word in SLASH:
+                if word.startswith(before):
+                    yield Completion(word, start_position=-len(before))
+            return
+        _, found, name = before.rpartition("@")
+        if found and " " not in name:
+            yield from self._paths.get_completions(Document(name), complete_event)
