@@ -1,7 +1,13 @@
-"""Pure. The neutral conversation, and the facts an interruption leaves to the model.
+"""Pure. The neutral conversation: what a model is shown, in which order, before any wire form.
 
-Owns: what a model is shown, in which order, before any wire form is chosen.
-Does not own: the wire form (`providers`), the words for people (`surfaces.words`).
+Owns: the fold of entries into messages, which answer of a call was shown, and which
+changed since (TR-63). Does not own: the text of an answer (`results`), the facts of an
+interruption (`handoff`), the wire form (`providers`), the words for people
+(`surfaces.words`).
+Promises: projection:prefix-stable.
+
+A call's answer is shown once a reply to a request that held it is durable. From then
+on it never changes; until then it is rendered from what is known at each request.
 """
 
 from __future__ import annotations
@@ -9,6 +15,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from surefoot.core.lifecycle import Book
+from surefoot.core.model import Entry, Kind, Receipt
+from surefoot.core.results import result_of, speaking
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,3 +65,171 @@ class ResultGiven:
 
 
 Message = UserWords | AssistantWords | ResultGiven
+
+NEWS = frozenset(
+    {
+        Kind.NOT_STARTED.value,
+        Kind.STARTED.value,
+        Kind.CLOSED.value,
+        Kind.LATE.value,
+        Kind.INSPECTED.value,
+        Kind.RESOLVED.value,
+    }
+)
+"""Entries that change what is known of a call; after its answer was shown they are told as facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    """A shown answer whose text stands in a blob that may not have been read yet."""
+
+    call: CallAsked
+    attempts: tuple[Receipt, ...]
+
+
+class History:
+    """Folds entries in order of position; every entry costs the same at any size of the session."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, str] = {}
+        """Texts of results that stand in blobs, by reference; filled by whoever can read them (TR-6)."""
+        self._shown: list[Message] = []
+        self._waiting: dict[int, _Waiting] = {}
+        self._last: list[Message] = []
+        """The newest assistant message and the words after it; its answers are not shown yet."""
+        self._trail: list[Entry] = []
+        """The entries of its calls so far, to know later what was known at an earlier position."""
+        self._call_of: dict[str, str] = {}
+        self._unshown: set[str] = set()
+        self._news: dict[str, None] = {}
+
+    def apply(self, entry: Entry) -> None:
+        """Fold one appended entry.
+
+        An assistant entry may carry `seenPosition`, the position up to which the request
+        had been built; without it everything before the entry counts as seen.
+        """
+        if entry.kind == Kind.ASSISTANT:
+            self._show(int(entry.payload.get("seenPosition") or entry.position - 1))
+            self._ask(entry)
+        elif entry.kind == Kind.USER:
+            payload = entry.payload
+            self._last.append(
+                UserWords(payload.get("turnId", ""), payload.get("text", ""), payload.get("facts"))
+            )
+            if payload.get("facts"):
+                self._news.clear()  # told, once (TR-58)
+        elif "attemptId" in entry.payload:
+            self._attempt(entry)
+
+    def messages(self, book: Book) -> list[Message]:
+        """The conversation in a valid order: each assistant message, then the results of all its calls by
+        position, then what came after it."""
+        shown = list(self._shown)
+        for index, waiting in self._waiting.items():
+            shown[index] = _given(waiting.call, waiting.attempts, self.stored)
+        for message in self._last:
+            shown.append(message)
+            if isinstance(message, AssistantWords):
+                shown += [
+                    _given(call, tuple(book.attempts(call.call_id)), self.stored) for call in message.calls
+                ]
+        return shown
+
+    def news(self, book: Book) -> list[Receipt]:
+        """The attempts whose calls changed after their answer was shown, to be told as facts (TR-63, TR-43).
+
+        Empty again once words with facts were appended.
+        """
+        calls = [book.attempts(call) for call in self._news]
+        return [speaking(attempts) for attempts in calls if attempts]
+
+    def stored_refs(self, book: Book) -> set[str]:
+        """References of results that `messages` needs and `stored` does not hold."""
+        attempts = [one for waiting in self._waiting.values() for one in waiting.attempts]
+        attempts += [one for call in self._unshown for one in book.attempts(call)]
+        refs = {one.result_ref for one in attempts if one.result is None and one.result_ref}
+        return refs - self.stored.keys()
+
+    # --- folding -------------------------------------------------------------------------
+
+    def _ask(self, entry: Entry) -> None:
+        payload = entry.payload
+        calls = tuple(sorted((_asked(call) for call in payload.get("calls") or ()), key=_position))
+        self._last = [
+            AssistantWords(
+                entry.position,
+                payload.get("text") or "",
+                calls,
+                payload.get("wire") or "",
+                payload.get("raw") or {},
+            )
+        ]
+        self._trail = [entry]
+        self._unshown = {call.call_id for call in calls}
+        self._call_of.update((call.attempt_id, call.call_id) for call in calls)
+
+    def _attempt(self, entry: Entry) -> None:
+        payload = entry.payload
+        attempt = payload["attemptId"]
+        if entry.kind == Kind.DISPATCHED:
+            # A further attempt of a call in this history; a nested or foreign call is none of its messages.
+            self._call_of[attempt] = payload.get("callId", "")
+        elif entry.kind == Kind.STARTED and payload.get("supersedes") in self._call_of:
+            self._note(self._call_of[payload["supersedes"]], entry)
+        call = self._call_of.get(attempt)
+        if call is not None:
+            self._note(call, entry)
+
+    def _note(self, call: str, entry: Entry) -> None:
+        if call in self._unshown:
+            if not self._trail or self._trail[-1] is not entry:
+                self._trail.append(entry)
+        elif entry.kind in NEWS:
+            self._news.setdefault(call)
+
+    def _show(self, seen: int) -> None:
+        """Settle the answers of the newest assistant message as of position `seen`."""
+        known = Book()
+        for entry in self._trail:
+            if entry.position <= seen:
+                known.apply(entry)
+        changed_after = {
+            self._call_of.get(entry.payload.get("attemptId", ""), "")
+            for entry in self._trail
+            if entry.position > seen and entry.kind in NEWS
+        }
+        for message in self._last:
+            self._shown.append(message)
+            if isinstance(message, AssistantWords):
+                for call in message.calls:
+                    self._answer(call, tuple(known.attempts(call.call_id)))
+        self._news.update(dict.fromkeys(changed_after & self._unshown))
+        self._last, self._trail, self._unshown = [], [], set()
+
+    def _answer(self, call: CallAsked, attempts: tuple[Receipt, ...]) -> None:
+        if any(one.result is None and one.result_ref for one in attempts):
+            self._waiting[len(self._shown)] = _Waiting(call, attempts)
+        self._shown.append(_given(call, attempts, self.stored))
+
+
+def _asked(call: Mapping[str, Any]) -> CallAsked:
+    return CallAsked(
+        call_id=call["callId"],
+        attempt_id=call["attemptId"],
+        position=int(call.get("position") or 0),
+        asked_name=call.get("askedName") or "",
+        arguments=call.get("arguments") or "",
+        provider_call_id=call.get("providerCallId"),
+    )
+
+
+def _position(call: CallAsked) -> int:
+    return call.position
+
+
+def _given(call: CallAsked, attempts: tuple[Receipt, ...], stored: Mapping[str, str]) -> ResultGiven:
+    if not attempts:  # a book that does not know the call: nothing of it is certain
+        return ResultGiven(call, "Nothing is known about this call. Look before you repeat it.", True)
+    told = result_of(attempts[-1], attempts, stored=stored)
+    return ResultGiven(call, told.text, told.is_error)

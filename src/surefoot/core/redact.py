@@ -22,8 +22,27 @@ DISPLAY_CHARACTERS = 2000
 _DEPTH = 64
 
 _WORD_PARTS = frozenset(
-    "password passwd passphrase pwd pass secret secrets token apikey authorization auth bearer "
-    "credential credentials cookie cookies signature otp pin".split()
+    (
+        "password",
+        "passwd",
+        "passphrase",
+        "pwd",
+        "pass",
+        "secret",
+        "secrets",
+        "token",
+        "apikey",
+        "authorization",
+        "auth",
+        "bearer",
+        "credential",
+        "credentials",
+        "cookie",
+        "cookies",
+        "signature",
+        "otp",
+        "pin",
+    )
 )
 _WORD_PAIRS = frozenset(
     {

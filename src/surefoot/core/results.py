@@ -14,7 +14,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from surefoot.core.effects import judged_effect
@@ -109,11 +108,11 @@ def result_of(
     `attempts` are all attempts of the call, oldest first; `stored` maps a result reference
     to its text, for results too large for the entry. Total over states and overlays.
     """
-    telling = _telling([*attempts] or [receipt])
+    telling = speaking([*attempts] or [receipt])
     return _TOLD[telling.state](telling, stored or {})
 
 
-def _telling(attempts: Sequence[Receipt]) -> Receipt:
+def speaking(attempts: Sequence[Receipt]) -> Receipt:
     """The attempt that speaks for its call: the strictest, and of equals the last."""
     ranked = [(_weight(attempt), index) for index, attempt in enumerate(attempts)]
     return attempts[max(ranked)[1]]
@@ -404,8 +403,20 @@ def with_arguments(receipt: Receipt, tool: str, canonical: str) -> Receipt:
 
 
 def clock_text(at_ms: int) -> str:
-    """`2026-03-01 12:01:07 UTC`."""
-    return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    """`2026-03-01 12:01:07 UTC`, by the proleptic Gregorian calendar.
+
+    Source: https://howardhinnant.github.io/date_algorithms.html (`civil_from_days`).
+    """
+    days, seconds = divmod(at_ms // 1000, 86_400)
+    era, day_of_era = divmod(days + 719_468, 146_097)
+    year_of_era = (day_of_era - day_of_era // 1460 + day_of_era // 36_524 - day_of_era // 146_096) // 365
+    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
+    shifted_month = (5 * day_of_year + 2) // 153
+    day = day_of_year - (153 * shifted_month + 2) // 5 + 1
+    month = shifted_month + 3 if shifted_month < 10 else shifted_month - 9
+    year = year_of_era + era * 400 + (month <= 2)
+    hours, rest = divmod(seconds, 3600)
+    return f"{year:04d}-{month:02d}-{day:02d} {hours:02d}:{rest // 60:02d}:{rest % 60:02d} UTC"
 
 
 def shown_reach(reach: Sequence[str]) -> str:
