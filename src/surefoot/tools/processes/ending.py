@@ -78,8 +78,9 @@ def _survivor(path: Path, descriptor: int) -> Survivor | None:
     if claimed is None or claimed.get("by") != "supervisor":
         return None
     alive, members = living(descriptor, claimed)
-    if not members and not alive:
-        return None
+    settled = folder.read_record(descriptor, folder.EXIT) is not None
+    if not members and (settled or not alive):
+        return None  # at most its supervisor is left, about to end
     leader = folder.read_record(descriptor, folder.LEADER) or {}
     first = next((m for m in members if m.pid == leader.get("pid")), members[0] if members else None)
     return Survivor(
@@ -94,7 +95,7 @@ def _survivor(path: Path, descriptor: int) -> Survivor | None:
         age_ms=kernel.boot_ms() - int(claimed.get("atBoot") or 0),
         command=first.command if first else command_of(int(leader.get("pid") or 0)),
         members=members,
-        settled=folder.read_record(descriptor, folder.EXIT) is not None,
+        settled=settled,
     )
 
 
