@@ -1,0 +1,99 @@
+"""Small commands: demo, emulate, tools, contract, completion.
+
+Owns: starting the child of `demo` and `emulate` (they are never imported), and the
+printing of tools and contracts.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import click
+
+from surefoot.surfaces import plain
+from surefoot.surfaces.cli.output import say_json, say_lines
+
+_UNSETTLED = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
+
+
+def _child(module: str, arguments: list[str]) -> int:
+    """Run a module of `surefoot.testing` in the foreground; its exit code is ours.
+
+    An interrupt reaches both; the child ends first and is waited for.
+    """
+    child = subprocess.Popen([sys.executable, "-m", module, *arguments])
+    while True:
+        try:
+            code = child.wait()
+        except KeyboardInterrupt:
+            continue
+        return code if code >= 0 else 128 - code
+
+
+@click.command(context_settings=_UNSETTLED)
+@click.pass_context
+def demo(ctx: click.Context) -> None:
+    """A killed agent that tells the truth, in under a minute; needs no key and no network."""
+    ctx.exit(_child("surefoot.testing.demo", ctx.args))
+
+
+@click.command(context_settings=_UNSETTLED)
+@click.pass_context
+def emulate(ctx: click.Context) -> None:
+    """A strict model server for tests, on this machine."""
+    ctx.exit(_child("surefoot.testing.emulator", ctx.args))
+
+
+@click.command()
+@click.argument("name", required=False)
+@click.option("--json", "as_json", is_flag=True)
+def tools(name: str | None, as_json: bool) -> None:
+    """The tools a model is offered, with the name that permission rules use."""
+    from pathlib import Path
+
+    from surefoot import app
+    from surefoot.errors import SessionMissing
+    from surefoot.surfaces.cli.reading import settings_here
+
+    found = app.tool_table(settings_here(), directory=Path.cwd())
+    if name is not None:
+        found = [row for row in found if name in (row["name"], row.get("rule"))]
+        if not found:
+            raise SessionMissing(f"No tool is called {name!r}.", next_command="surefoot tools")
+    if as_json:
+        say_json(found)
+    else:
+        say_lines(plain.table([[str(row[key] or "-") for key in row] for row in found]))
+
+
+@click.group()
+def contract() -> None:
+    """What an endpoint demands of replayed history, declared as data."""
+
+
+@contract.command()
+@click.argument("identity")
+def show(identity: str) -> None:
+    """The resolved contract, each key with its origin."""
+    from surefoot import app
+    from surefoot.surfaces.cli.reading import settings_here
+
+    rows = app.contract_table(identity, settings_here())
+    say_lines(plain.table([[str(cell) for cell in row] for row in rows]))
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion(shell: str) -> None:
+    """Print the completion script of a shell."""
+    from click.shell_completion import get_completion_class
+
+    from surefoot.surfaces.cli.entry import commands
+
+    made = get_completion_class(shell)
+    if made is None:
+        raise click.UsageError(f"There is no completion for {shell}.")
+    click.echo(made(commands, {}, "surefoot", "_SUREFOOT_COMPLETE").source())
+    _ = os

@@ -1,0 +1,221 @@
+"""Reading ledgers without owning anything: sessions, open calls, snapshots.
+
+Owns: finding the ledgers a command means (UX-164), what a reference names, and the
+snapshot of a session as a reader sees it. Does not own: acting (`running`), words (`view`).
+Takes no lease, starts no tool, writes nothing (UX-4).
+
+A call whose owner is proven dead and that nobody has reconciled yet is told as what
+the next owner will find: it may have happened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from surefoot.config import Settings, load_settings
+from surefoot.core.admission import Controls, attempt_facts
+from surefoot.core.lifecycle import Book
+from surefoot.core.model import ExecutorState, Owner, Receipt, State
+from surefoot.core.recovery import Seen, decide, facts_of
+from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
+from surefoot.errors import SessionMissing, SurefootError
+from surefoot.ledger.port import Ledger, SessionRow
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """One project's ledger; `here` is true for the project the command is called in."""
+
+    project: str
+    folder: Path
+    here: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A ledger that could not be opened; it hides no other."""
+
+    place: Place
+    error: SurefootError
+
+
+def settings_here() -> Settings:
+    """The settings that hold in this directory."""
+    return load_settings({}, os.environ, Path.cwd())
+
+
+def places_of(settings: Settings, *, every: bool) -> list[Place]:
+    """This project's ledger, or every one; a ledger never written is left out."""
+    here = settings.places.ledger_folder(Path.cwd())
+    folders = [here]
+    if every and settings.places.ledgers.is_dir():
+        folders += sorted(folder for folder in settings.places.ledgers.iterdir() if folder.is_dir())
+    seen: dict[Path, Place] = {}
+    for folder in folders:
+        if (folder / "ledger.db").exists():
+            seen.setdefault(folder, Place(folder.name, folder, folder == here))
+    return list(seen.values())
+
+
+@asynccontextmanager
+async def reader(place: Place) -> AsyncIterator[Ledger]:
+    """A handle that only reads."""
+    from surefoot.ledger.opening import open_ledger
+
+    ledger = open_ledger(place.folder, read_only=True)
+    try:
+        yield ledger
+    finally:
+        await ledger.close()
+
+
+def run(work: Callable[[], Awaitable[T]]) -> T:
+    """Run one reading command."""
+
+    async def whole() -> T:
+        return await work()
+
+    return asyncio.run(whole())
+
+
+async def rows_of(places: list[Place]) -> tuple[list[tuple[Place, SessionRow]], list[Unreadable]]:
+    """Every session of these ledgers, sessions with open calls first, then the newest."""
+    found: list[tuple[Place, SessionRow]] = []
+    broken: list[Unreadable] = []
+    for place in places:
+        try:
+            async with reader(place) as ledger:
+                found += [(place, row) for row in await ledger.sessions()]
+        except SurefootError as error:
+            broken.append(Unreadable(place, error))
+    found.sort(key=lambda item: (item[1].open_calls == 0, -item[1].changed_ms))
+    return found, broken
+
+
+def matches(reference: str, full: str, name: str | None = None) -> bool:
+    """Whether a reference means this id: a beginning or an ending, with or without type, or a name."""
+    if reference in (full, name):
+        return True
+    kind, _, rest = full.partition("_")
+    wanted_kind, found, wanted = reference.partition("_")
+    if found and wanted_kind == kind:
+        return bool(wanted) and (rest.startswith(wanted) or rest.endswith(wanted))
+    return rest.startswith(reference) or rest.endswith(reference)
+
+
+async def find_session(settings: Settings, reference: str | None) -> tuple[Place, SessionRow]:
+    """The session a reference names: here, or anywhere when the id is given in full (UX-164).
+
+    Without a reference the newest one here. Raises `SessionMissing`.
+    """
+    here, _ = await rows_of(places_of(settings, every=False))
+    if reference is None:
+        if not here:
+            raise SessionMissing("There is no session in this project yet.", next_command='surefoot -p "…"')
+        return max(here, key=lambda item: item[1].changed_ms)
+    found = [item for item in here if matches(reference, item[1].session_id, item[1].name)]
+    if not found and len(reference) == 30:
+        every, _ = await rows_of(places_of(settings, every=True))
+        found = [item for item in every if item[1].session_id == reference]
+    return _single(found, reference, [item[1].session_id for item in found])
+
+
+async def find_attempt(settings: Settings, reference: str) -> tuple[Place, str, Receipt]:
+    """Ledger, session id and receipt of the call a reference names. Raises `SessionMissing`."""
+    found: list[tuple[Place, str, Receipt]] = []
+    for place in places_of(settings, every=len(reference) == 30):
+        try:
+            async with reader(place) as ledger:
+                for row in await ledger.sessions():
+                    for receipt in await ledger.receipts(row.session_id):
+                        if matches(reference, receipt.attempt_id):
+                            found.append((place, row.session_id, receipt))
+        except SurefootError:
+            continue  # told by `recover list`; another ledger may still hold it
+    return _single(found, reference, [receipt.attempt_id for _, _, receipt in found])
+
+
+def _single(found: list[T], reference: str, names: list[str]) -> T:
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise SessionMissing(
+            f"Nothing here is called {reference!r}.", next_command="surefoot recover list --all-sessions"
+        )
+    raise SessionMissing(f"{reference!r} is not unique: {', '.join(sorted(names)[:6])}. Give more of it.")
+
+
+async def read_snapshot(place: Place, session_id: str, settings: Settings) -> dict[str, Any]:
+    """The snapshot of a session as it stands on disk, in the JSON of TR-139."""
+    async with reader(place) as ledger:
+        receipts = await ledger.receipts(session_id)
+        row = next((row for row in await ledger.sessions() if row.session_id == session_id), None)
+    book = Book(_as_found(receipt, place) for receipt in receipts)
+    shown, more = select(book)
+    facts = SessionFacts(
+        session_path=f"{place.project}/{session_id}",
+        runtime_epoch=str(row.epoch if row else 0),
+        barrier=settings.recovery.barrier,
+        on_unknown=settings.recovery.on_unknown,
+        retry_enabled=os.environ.get("SUREFOOT_TOOL_RECOVERY_RETRY") == "1",
+        background=background_of(list(book)),
+    )
+    calls = [_call(receipt, book) for receipt in shown]
+    value = snapshot(facts, Controls(), calls, statistics=book.statistics(), more=more)
+    names = {receipt.attempt_id: receipt for receipt in shown}
+    for call in value["calls"]:
+        call["summary"] = summary_of(names[call["attemptId"]])
+    return value
+
+
+def _as_found(receipt: Receipt, place: Place) -> Receipt:
+    """What the next owner will find for a call whose owner died; others as they are."""
+    if receipt.state is not State.STARTED or not receipt.owner:
+        return receipt
+    from surefoot.ledger.owners import proof_of_death
+
+    if proof_of_death(Owner.from_json(receipt.owner), place.folder / "owners") != "dead":
+        return receipt
+    return dataclasses.replace(receipt, state=State.UNKNOWN, reason="owner_died")
+
+
+def _call(receipt: Receipt, book: Book) -> CallFacts:
+    known = (receipt.executor or {}).get("state")
+    executor = ExecutorState(known) if known in {s.value for s in ExecutorState} else ExecutorState.NOT_PROVEN
+    decision = decide(facts_of(receipt, book, Seen(executor=executor))).decision
+    return CallFacts(receipt, attempt_facts(receipt, book, executor=executor), str(decision))
+
+
+def summary_of(receipt: Receipt) -> str:
+    """One redacted line naming a call: its tool and the displayed arguments, cut."""
+    shown = receipt.arguments_display or ""
+    tool = receipt.tool or receipt.asked_name
+    return f"{tool} {shown}"[:120].strip()
+
+
+def background_of(receipts: list[Receipt]) -> list[dict[str, Any]]:
+    """Listed resources: commands that were started in the background and still have a process (TR-205)."""
+    found = []
+    for receipt in receipts:
+        process = receipt.process or {}
+        if not process.get("background") or process.get("quiet") or process.get("exit"):
+            continue
+        found.append(
+            {
+                "attemptId": receipt.attempt_id,
+                "pid": process.get("pid"),
+                "command": summary_of(receipt),
+                "log": process.get("log"),
+                "startedAt": receipt.started_at,
+            }
+        )
+    return found
