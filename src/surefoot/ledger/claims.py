@@ -1,0 +1,302 @@
+"""How a session of the SQLite ledger is read back and taken over: chain, book, witness, epoch.
+
+Owns: reading a session whole, the comparison with the witness (TR-196), and the one
+commit in which an ownership begins (TR-172, TR-177). Does not own: whether the last
+owner is dead (`owners`), gate and threads (`sqlite`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from surefoot.core.lifecycle import Book
+from surefoot.core.model import Draft, Entry, Kind, Owner
+from surefoot.errors import LedgerDamaged, LedgerError
+from surefoot.ledger.admission import Ownership
+from surefoot.ledger.chain import (
+    POSITION_BITS,
+    POSITION_MASK,
+    ChainRow,
+    check,
+    genesis,
+    link,
+    new_salt,
+    payload_digest,
+    payload_text,
+)
+from surefoot.ledger.database import Database
+from surefoot.ledger.derived import Folded, Listed, entry_of, fold, shelved
+from surefoot.ledger.port import Tail
+from surefoot.ledger.witness import Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The row of a session."""
+
+    number: int
+    session_id: str
+    epoch: int
+    owner: Owner | None
+    since_ms: int
+    lease_ms: int
+    lease_boot_ms: int
+    lease_boot_id: str
+    created_ms: int
+
+
+@dataclass(slots=True)
+class Loaded:
+    """A session read whole, with what the chain and the witness need to know."""
+
+    folded: Folded
+    position: int
+    head: bytes
+    heads: dict[int, bytes] = field(default_factory=dict)
+    """Heads by position, kept while a claim compares them with the witness."""
+    loss_told: str | None = None
+    """What an earlier claim said of a lost tail, while nothing has been noted about it since."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Until when an ownership lasts, by the wall clock and by the boot clock of one boot."""
+
+    until_ms: int
+    until_boot_ms: int
+    boot_id: str
+
+
+def known(database: Database, session_id: str) -> Known | None:
+    """The row of a session, or None."""
+    rows = database.rows("session_by_id", session_id)
+    return known_of(rows[0]) if rows else None
+
+
+def known_of(row: Sequence[object]) -> Known:
+    """A row of `sessions` in words."""
+    number, session_id, epoch, owner, since, lease, boot, boot_id, created = row
+    told = Owner.from_json(json.loads(str(owner))) if owner is not None else None
+    return Known(
+        int(str(number)),
+        str(session_id),
+        int(str(epoch)),
+        told,
+        int(str(since)),
+        int(str(lease)),
+        int(str(boot)),
+        str(boot_id),
+        int(str(created)),
+    )
+
+
+def load(database: Database, number: int, session_id: str, *, checked: bool) -> Loaded:
+    """Read a session whole: its chain when `checked`, its book from derived rows where they hold.
+
+    Raises:
+        LedgerDamaged: the chain does not hold.
+    """
+    start = number << POSITION_BITS
+    with database.snapshot():
+        listed_rows = database.rows("listing_of", number)
+        receipts = database.rows("receipts_of", number) if listed_rows else []
+        if checked:
+            chain: list[ChainRow] = database.rows("chain_after", start)
+            tail: list[tuple[object, ...]] = []
+        else:
+            chain = []
+            upto = int(listed_rows[0][0]) if listed_rows else 0
+            tail = database.rows("entries_after", start + upto, -1)
+            before = database.rows("head_at", start + upto)
+    heads: dict[int, bytes] = {}
+    if checked:
+        head, position, broken = check(genesis(session_id), 0, chain)
+        if broken is not None:
+            raise damaged(session_id, broken)
+        heads = {row[0] & POSITION_MASK: row[4] for row in chain}
+    else:
+        heads = {upto: before[0][0]} if before else {}
+    folded = _shelf(listed_rows, receipts, heads)
+    if folded is None:
+        folded = Folded(Book(), Listed())
+        if not checked and upto:
+            tail = database.rows("entries_after", start, -1)
+    if checked:
+        rest = chain[folded.listed.upto :]
+        fold(folded, (_entry(session_id, row) for row in rest))
+        return Loaded(folded, position, head, heads, _loss(chain))
+    entries = [entry_of(session_id, row) for row in tail]
+    fold(folded, entries)
+    last = bytes.fromhex(entries[-1].head) if entries else heads.get(folded.listed.upto, genesis(session_id))
+    return Loaded(folded, folded.listed.upto, last)
+
+
+def damaged(session_id: str, broken: str) -> LedgerDamaged:
+    """The error for a chain that does not hold."""
+    return LedgerDamaged(
+        f"the history of session {session_id!r} does not hold: {broken}; run `surefoot ledger verify`",
+        session=session_id,
+    )
+
+
+def _shelf(
+    listed: Sequence[Any], receipts: Sequence[Sequence[Any]], heads: dict[int, bytes]
+) -> Folded | None:
+    """The derived state, when it agrees with the chain and with its own checks."""
+    if not listed or heads.get(listed[0][0]) != listed[0][1]:
+        return None
+    return shelved(listed[0], receipts)
+
+
+def _entry(session_id: str, row: ChainRow) -> Entry:
+    key, epoch, at_ms, kind, head, _, payload, _ = row
+    value = json.loads(payload) if payload is not None else {}
+    return Entry(session_id, key & POSITION_MASK, epoch, at_ms, kind, value, head.hex())
+
+
+def _loss(chain: Sequence[ChainRow]) -> str | None:
+    """A claim that found a lost tail says so in its entry until a notice of it follows.
+
+    The owner that found it may have died before it noted anything, and the witness has been
+    overwritten by its claim.
+    """
+    told = None
+    for row in chain:
+        if row[3] == Kind.SESSION_OWNED and row[6] is not None and b'"tailLost"' in row[6]:
+            told = str(json.loads(row[6]).get("tailLost") or "") or None
+        elif row[3] == Kind.NOTICE and row[6] is not None and b'"tail_lost"' in row[6]:
+            told = None
+    return told
+
+
+def tail_of(loaded: Loaded, seen: Seen | None) -> Tail:
+    """Compare a session with what the witness saw of it (TR-196)."""
+    if seen is not None and seen.position > loaded.position:
+        return Tail(True, f"the witness saw entry {seen.position}, the ledger ends at {loaded.position}")
+    if seen is not None and seen.position and not seen.same_head(loaded.heads.get(seen.position)):
+        return Tail(True, f"entry {seen.position} is not the one the witness saw")
+    if loaded.loss_told is not None:
+        return Tail(True, loaded.loss_told)
+    return Tail(False)
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """An ownership whose commit was made, with its first rows."""
+
+    ownership: Ownership
+    tail: Tail
+    folded: Folded
+    taken_over: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a claim wants to write."""
+
+    session_id: str
+    owner: Owner
+    at_ms: int
+    lease: Lease
+    taken_over: bool = False
+
+
+def begin(database: Database, wish: Wish, seen: Known, loaded: Loaded, witness: Seen | None) -> Begun | None:
+    """Raise the epoch in one commit, unless somebody did so since `seen` was read."""
+    number = seen.number
+    with database.commit():
+        now = known(database, wish.session_id)
+        if now is None or now.epoch != seen.epoch or (now.owner is None) != (seen.owner is None):
+            return None
+        _catch_up(database, number, wish.session_id, loaded)
+        tail = tail_of(loaded, witness)
+        # After a lost tail the witness may know an epoch the ledger has forgotten; it is not given twice.
+        epoch = max(now.epoch, witness.epoch if witness is not None and tail.lost else 0) + 1
+        lease = wish.lease
+        owner = payload_text(wish.owner.to_json())[0]
+        database.change(
+            "own",
+            number,
+            now.epoch,
+            epoch,
+            owner,
+            wish.at_ms,
+            lease.until_ms,
+            lease.until_boot_ms,
+            lease.boot_id,
+        )
+        payload = {
+            "owner": wish.owner.to_json(),
+            "takenOver": wish.taken_over,
+            "previousEpoch": now.epoch,
+            **({"tailLost": tail.detail} if tail.lost else {}),
+        }
+        _append(
+            database, (number, epoch, wish.at_ms), loaded, Draft(Kind.SESSION_OWNED, payload), wish.session_id
+        )
+    return _begun(wish, (number, epoch), loaded, tail)
+
+
+def create(database: Database, wish: Wish, opening: Draft, number: int) -> Begun | None:
+    """Make a session and its first ownership in one commit, unless somebody just made it."""
+    loaded = Loaded(Folded(Book(), Listed()), 0, genesis(wish.session_id))
+    with database.commit():
+        if known(database, wish.session_id) is not None:
+            return None
+        lease = wish.lease
+        owner = wish.owner.to_json()
+        database.change(
+            "create_session",
+            number,
+            wish.session_id,
+            1,
+            payload_text(owner)[0],
+            wish.at_ms,
+            lease.until_ms,
+            lease.until_boot_ms,
+            lease.boot_id,
+        )
+        place = (number, 1, wish.at_ms)
+        _append(database, place, loaded, opening, wish.session_id)
+        owned = {"owner": owner, "takenOver": False, "previousEpoch": 0}
+        _append(database, place, loaded, Draft(Kind.SESSION_OWNED, owned), wish.session_id)
+    return _begun(wish, (number, 1), loaded, Tail(False))
+
+
+def _begun(wish: Wish, place: tuple[int, int], loaded: Loaded, tail: Tail) -> Begun:
+    number, epoch = place
+    book = loaded.folded.book
+    owned = Ownership(wish.session_id, number, epoch, wish.owner, book, loaded.position, loaded.head)
+    owned.unlisted = 1
+    return Begun(owned, tail, loaded.folded, wish.taken_over)
+
+
+def _catch_up(database: Database, number: int, session_id: str, loaded: Loaded) -> None:
+    """What was appended between the reading and this commit."""
+    rows: list[ChainRow] = database.rows("chain_after", (number << POSITION_BITS) + loaded.position)
+    head, position, broken = check(loaded.head, loaded.position, rows)
+    if broken is not None:
+        raise damaged(session_id, broken)
+    fold(loaded.folded, (_entry(session_id, row) for row in rows))
+    loaded.heads.update({row[0] & POSITION_MASK: row[4] for row in rows})
+    loaded.head, loaded.position = head, position
+
+
+def _append(
+    database: Database, place: tuple[int, int, int], loaded: Loaded, draft: Draft, session_id: str
+) -> None:
+    number, epoch, at_ms = place
+    text, raw = payload_text(draft.payload)
+    salt = new_salt()
+    position = loaded.position + 1
+    head = link(loaded.head, (position, epoch, at_ms), str(draft.kind), payload_digest(salt, raw))
+    row = ((number << POSITION_BITS) + position, epoch, at_ms, str(draft.kind), head, salt, text)
+    if not database.append_inside(row):
+        raise LedgerError(f"session {session_id!r} changed while it was claimed; try again")
+    loaded.position, loaded.head = position, head
+    fold(
+        loaded.folded, [Entry(session_id, position, epoch, at_ms, str(draft.kind), draft.payload, head.hex())]
+    )

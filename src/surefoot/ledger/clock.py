@@ -1,0 +1,32 @@
+"""The clock a ledger reads: wall time for what is written, boot time for leases.
+
+Owns: the port and the machine's own clocks. Does not own: what a time decides
+(only TR-174 and TR-175 let one decide anything here).
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Where an engine takes its times from; the simulation injects its own."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since 1970 UTC."""
+        ...
+
+    def boot_ms(self) -> int:
+        """Milliseconds since this machine booted, suspend included."""
+        ...
+
+
+class MachineClock:
+    """The clocks of this machine."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def boot_ms(self) -> int:
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000

@@ -1,0 +1,86 @@
+"""Opening a ledger: the four answers, and which engine.
+
+Owns: `open_ledger`, and that a damaged or vanished ledger is never answered with an
+empty one (UX-163). Does not own: where ledgers lie (`places`, `config`).
+
+Absent (`SessionMissing`), unreadable (`LedgerDamaged`, or `LedgerError` when permissions
+are the reason), locked (`LedgerLocked`) and newer (`LedgerNewer`) are four answers;
+`facts["answer"]` holds the word.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from surefoot.errors import LedgerDamaged, LedgerError, SessionMissing
+from surefoot.ledger import places
+from surefoot.ledger.clock import Clock
+from surefoot.ledger.gate import watch_stop_signal
+from surefoot.ledger.sqlite import SqliteLedger, Tuning
+from surefoot.ledger.witness import Witness
+
+
+async def open_ledger(
+    folder: Path,
+    *,
+    create: bool = True,
+    read_only: bool = False,
+    clock: Clock | None = None,
+    tuning: Tuning | None = None,
+) -> SqliteLedger:
+    """Open the ledger in `folder`, which is made when `create` is set and nothing is there.
+
+    Raises:
+        SessionMissing: absent, and not to be made.
+        LedgerDamaged: unreadable, or gone while its witness knows sessions.
+        LedgerLocked: the gate was not free within its time.
+        LedgerNewer: written by a newer surefoot.
+        LedgerError: permissions or the disk refuse.
+    """
+    make = create and not read_only
+    watch_stop_signal()
+
+    def work() -> SqliteLedger:
+        real = folder.absolute()
+        _look(real, make)
+        try:
+            if make:
+                places.make_folder(real)
+            return SqliteLedger(real, clock, tuning or Tuning(), read_only=read_only, create=make)
+        except OSError as error:
+            raise LedgerError(
+                f"the ledger folder {str(folder)!r} cannot be used ({error.strerror}); check its permissions",
+                answer="unreadable",
+            ) from error
+
+    return await asyncio.to_thread(work)
+
+
+def _look(folder: Path, make: bool) -> None:
+    """Tell absent from vanished before anything is made."""
+    path = folder / places.LEDGER
+    if path.exists() and path.stat().st_size:
+        return
+    sessions = _witnessed(folder)
+    if sessions:
+        raise LedgerDamaged(
+            f"the ledger {str(path)!r} is gone or empty, but its witness knows {sessions} sessions; put the file "
+            "back, or run `surefoot ledger begin` to start a new ledger beside what is left",
+            answer="unreadable",
+        )
+    if not make and not path.exists():
+        raise SessionMissing(
+            f"there is no ledger at {str(path)!r}; start a session there first", answer="absent"
+        )
+
+
+def _witnessed(folder: Path) -> int:
+    try:
+        witness = Witness(folder / places.WITNESS, read_only=True)
+    except OSError:
+        return 0
+    try:
+        return len(witness.all())
+    finally:
+        witness.close()

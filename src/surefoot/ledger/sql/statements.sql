@@ -1,0 +1,85 @@
+-- Every statement of the SQLite engine, by name.
+
+-- name: append
+-- Epoch and position are decided inside the statement; a stale epoch or a taken position is zero rows.
+INSERT INTO entries (key, epoch, at_ms, kind, head, salt, payload)
+SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
+WHERE (SELECT epoch FROM sessions WHERE session_no = ?1 >> 40) = ?2
+  AND coalesce((SELECT key FROM entries WHERE key >= (?1 >> 40) << 40 AND key < ((?1 >> 40) + 1) << 40
+                ORDER BY key DESC LIMIT 1), (?1 >> 40) << 40) = ?1 - 1
+
+-- name: session_by_id
+SELECT session_no, session_id, epoch, owner, since_ms, lease_ms, lease_boot_ms, lease_boot_id, created_ms
+FROM sessions WHERE session_id = ?1
+
+-- name: sessions
+SELECT session_no, session_id, epoch, owner, since_ms, lease_ms, lease_boot_ms, lease_boot_id, created_ms
+FROM sessions ORDER BY session_no
+
+-- name: epoch_of
+SELECT epoch FROM sessions WHERE session_no = ?1
+
+-- name: highest_session
+SELECT coalesce(max(session_no), 0) FROM sessions
+
+-- name: create_session
+INSERT INTO sessions (session_no, session_id, epoch, owner, since_ms, lease_ms, lease_boot_ms, lease_boot_id,
+                      created_ms)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?5)
+
+-- name: own
+-- Of two that claim at once, the second finds another epoch than it saw, and changes zero rows.
+UPDATE sessions SET epoch = ?3, owner = ?4, since_ms = ?5, lease_ms = ?6, lease_boot_ms = ?7, lease_boot_id = ?8
+WHERE session_no = ?1 AND epoch = ?2
+
+-- name: renew
+UPDATE sessions SET lease_ms = max(lease_ms, ?3), lease_boot_ms = max(lease_boot_ms, ?4)
+WHERE session_no = ?1 AND epoch = ?2
+
+-- name: release
+UPDATE sessions SET owner = NULL, lease_ms = 0, lease_boot_ms = 0 WHERE session_no = ?1 AND epoch = ?2
+
+-- name: last_entry
+SELECT key, head FROM entries WHERE key > ?1 << 40 AND key < (?1 + 1) << 40 ORDER BY key DESC LIMIT 1
+
+-- name: head_at
+SELECT head FROM entries WHERE key = ?1
+
+-- name: entries_after
+SELECT key, epoch, at_ms, kind, payload, head FROM entries
+WHERE key > ?1 AND key < ((?1 >> 40) + 1) << 40 ORDER BY key LIMIT ?2
+
+-- name: chain_after
+-- Payloads as bytes, because the chain is over bytes.
+SELECT key, epoch, at_ms, kind, head, salt, CAST(payload AS BLOB), digest FROM entries
+WHERE key > ?1 AND key < ((?1 >> 40) + 1) << 40 ORDER BY key
+
+-- name: listing_of
+SELECT upto, head, receipts, name, directory, model, changed_ms, calls, open_calls, marks, checked
+FROM listing WHERE session_no = ?1
+
+-- name: receipts_of
+SELECT attempt_id, call_id, parent_id, receipt, checked
+FROM receipts WHERE session_no = ?1 ORDER BY place
+
+-- name: forget_receipts
+DELETE FROM receipts WHERE session_no = ?1
+
+-- name: count_receipts
+SELECT count(*) FROM receipts WHERE session_no = ?1
+
+-- name: put_receipt
+INSERT INTO receipts (session_no, attempt_id, call_id, parent_id, receipt, checked)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+ON CONFLICT (session_no, attempt_id) DO UPDATE SET receipt = ?5, checked = ?6
+
+-- name: put_listing
+INSERT INTO listing (session_no, upto, head, receipts, name, directory, model, changed_ms, calls, open_calls,
+                     marks, checked)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+ON CONFLICT (session_no) DO UPDATE
+SET upto = ?2, head = ?3, receipts = ?4, name = ?5, directory = ?6, model = ?7, changed_ms = ?8, calls = ?9,
+    open_calls = ?10, marks = ?11, checked = ?12
+
+-- name: probe
+UPDATE probe SET count = count + 1 WHERE one = 1
