@@ -61,7 +61,9 @@ async def main():
     client.Supervised.follow, client.Supervised._take = asked, told
     environment = {"PATH": os.environ["PATH"], "SUREFOOT_IDEMPOTENCY_KEY": "sf1-x"}
     argv = ("/bin/bash", "-c", script)
-    job = server.launch(run, client.Command(argv, environment, home, "sf1-x", background=background))
+    limit = client.kernel.boot_ms() + 1500 if seam == "limit" else None
+    command = client.Command(argv, environment, home, "sf1-x", background=background, deadline_boot_ms=limit)
+    job = server.launch(run, command)
     await job.running
     (home / "up").touch()
     await job.quiet
@@ -191,14 +193,14 @@ def test_f17_agent_and_supervisor_killed_together_leave_it_unknown_and_not_fence
 
 
 def test_tr_203_the_deadline_holds_when_the_agent_is_dead(agent: Agent) -> None:
-    process = agent.start("none", "sleep 300")
+    process = agent.start("limit", "sleep 300")
     until((agent.home / "up").exists)
     process.kill()
     process.wait()
-    assert ending.ask_to_stop(agent.record["path"], "kill")
+    assert agent.look().state is ProcessState.RUNNING
     seen = until(lambda: (s := agent.look()).quiet and s)
-    assert seen.signal == signal.SIGTERM
-    assert seen.stop is not None and seen.stop["why"] == "kill"
+    assert seen.signal == signal.SIGINT
+    assert seen.stop is not None and seen.stop["why"] == "time_limit"
     assert outcome_of(seen, EffectClass.UNKNOWN).reason == "process_signal"
 
 
@@ -221,6 +223,6 @@ def _supervisors(agent: Agent) -> list[int]:
     target = str(agent.home / "processes" / "att_x")
     for stat in kernel.all_stats():
         with contextlib.suppress(OSError):
-            if any(os.readlink(link) == target for link in Path(f"/proc/{stat.pid}/fd").iterdir()):
+            if any(str(link.readlink()) == target for link in Path(f"/proc/{stat.pid}/fd").iterdir()):
                 found.append(stat.pid)
     return found

@@ -9,13 +9,14 @@ Promises: receipt:exact, recovery:never-guess. Whatever is not proven stays unkn
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from surefoot.core.model import EffectClass, EffectTrace, ExecutorState, State, Word
 from surefoot.runtime.tools import Outcome
+from surefoot.tools.classify.exits import exit_meaning, hands_work_on
 from surefoot.tools.processes import folder, kernel, runs
 from surefoot.tools.processes.output import SHOWN_BYTES, shown_output
 
@@ -274,51 +275,26 @@ def command_of(pid: int) -> str:
     return raw.replace(b"\0", b" ").decode("utf-8", "replace").strip()[:200]
 
 
-_SIGNAL_CODES = range(129, 193)
-_UNCERTAIN = frozenset({EffectClass.NON_IDEMPOTENT, EffectClass.UNKNOWN})
-_LOST_REPLY: Mapping[str, frozenset[int]] = {
-    "curl": frozenset({16, 18, 22, 28, 52, 55, 56, 92, 95}),
-    "wget": frozenset({4, 7, 8}),
-    "git": frozenset({128}),
-    "ssh": frozenset({255}),
-    "scp": frozenset({255}),
-    "sftp": frozenset({255}),
-    "rsync": frozenset({10, 12, 30, 35}),
-    "psql": frozenset({2}),
-}
-"""EC-57."""
-
-
-def exit_meaning(
-    effect_class: EffectClass, exit_code: int | None, signal: int | None, clients: Iterable[str] = ()
-) -> tuple[State, str | None]:
-    """State and reason that an exit gives a call (TR-69)."""
-    if signal is not None:
-        if effect_class is EffectClass.READ_ONLY:
-            return State.FAILED, None
-        return State.UNKNOWN, "process_signal"
-    if exit_code == 0:
-        return State.SUCCEEDED, None
-    if effect_class in _UNCERTAIN:
-        if exit_code in _SIGNAL_CODES:
-            return State.UNKNOWN, "process_signal"
-        if any(exit_code in _LOST_REPLY.get(client, ()) for client in clients):
-            return State.UNKNOWN, "connection_lost"
-    return State.FAILED, None
+def executor_of(seen: Seen, clients: Collection[str] = ()) -> ExecutorState:
+    """Whether something of the attempt can still act; never `ended` when work was handed to a service."""
+    found = seen.executor
+    if found is ExecutorState.ENDED and seen.state is not ProcessState.NEVER_RAN and hands_work_on(clients):
+        return ExecutorState.NOT_PROVEN
+    return found
 
 
 def outcome_of(
     seen: Seen,
     effect_class: EffectClass,
     *,
-    clients: Iterable[str] = (),
+    clients: Collection[str] = (),
     background_probe_ms: int | None = None,
 ) -> Outcome:
     """What a look means for the call, live, on reconciliation and on adoption alike.
 
     `background_probe_ms` is set for a background start: one that lived so long has succeeded.
     """
-    executor = seen.executor.value
+    executor = executor_of(seen, clients).value
     if seen.state is ProcessState.NEVER_RAN:
         text = f"The command did not run ({seen.reason}). Nothing was executed."
         return Outcome(

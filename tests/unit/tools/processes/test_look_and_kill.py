@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from surefoot.core.model import EffectClass, ExecutorState, State
+from surefoot.tools.classify.exits import exit_meaning
 from surefoot.tools.processes import ending, folder, kernel
 from surefoot.tools.processes.client import adopt
-from surefoot.tools.processes.seen import ProcessState, Seen, exit_meaning, look, outcome_of
+from surefoot.tools.processes.seen import ProcessState, Seen, look, outcome_of
 
 
 async def test_tr_67_no_claim_reads_as_unclear_and_a_reconciliations_claim_as_never_ran(bench: Any) -> None:
@@ -211,3 +212,8 @@ def test_tr_69_one_mapping_from_end_to_outcome(
 )
 def test_tr_205_a_background_start_is_judged_by_claim_and_life(seen: Seen, state: State) -> None:
     assert outcome_of(seen, EffectClass.UNKNOWN, background_probe_ms=2000).state is state
+
+
+def test_tr_72_work_handed_to_a_service_is_never_proven_ended() -> None:
+    assert outcome_of(_ENDED, EffectClass.UNKNOWN, clients=("git",)).executor == "ended"
+    assert outcome_of(_ENDED, EffectClass.UNKNOWN, clients=("docker",)).executor == "not_proven"
