@@ -47,19 +47,22 @@ class Endless(Exception):
 
 
 class SimulatedLoop(asyncio.BaseEventLoop):
-    """An event loop without a selector. `seed` decides order and time; `max_steps` bounds a run.
+    """An event loop without a selector. `seed` decides order and time.
+
+    `max_steps` callbacks and `max_seconds` of virtual time bound a run.
 
     Per seed the loop is patient (strict order), mixed or wild, and quick or slow: on a slow
     one a timer may fire although callbacks that were ready before it still wait.
     """
 
-    def __init__(self, seed: int, max_steps: int = 500_000) -> None:
+    def __init__(self, seed: int, max_steps: int = 500_000, max_seconds: float = 7 * 86_400.0) -> None:
         super().__init__()
         self.random = random.Random(f"order {seed}")
         self._now = 0.0
         self._wildness = self.random.choice((0.2, 0.7, 1.0))
         self._slowness = self.random.choice((0.0, 0.002, 0.02))
         self._steps_left = max_steps
+        self._max_seconds = max_seconds
         self.failures: list[dict[str, Any]] = []
         """What reached the loop's exception handler."""
         self.tasks: list[asyncio.Task[Any]] = []
@@ -97,6 +100,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._steps_left -= 1
         if self._steps_left <= 0:
             raise Endless("the run took too many steps; something repeats without end")
+        if self._now > self._max_seconds:
+            raise Endless(
+                f"after {self._max_seconds} virtual seconds only timers go on; something waits for ever"
+            )
 
     def _drop_dead_timers(self, timers: list[Any]) -> None:
         while timers and (timers[0].cancelled() or not _alive(timers[0])):
@@ -333,15 +340,19 @@ class Served:
 
 
 def simulate(
-    seed: int, main: Callable[[Simulation], Coroutine[Any, Any, T]], *, max_steps: int = 500_000
+    seed: int,
+    main: Callable[[Simulation], Coroutine[Any, Any, T]],
+    *,
+    max_steps: int = 500_000,
+    max_seconds: float = 7 * 86_400.0,
 ) -> T:
     """Run `main` to its end under this seed and give its result. A failure names the seed.
 
     Raises:
         Deadlock: nothing could run any more.
-        Endless: `max_steps` were not enough.
+        Endless: `max_steps` or `max_seconds` were not enough.
     """
-    loop = SimulatedLoop(seed, max_steps)
+    loop = SimulatedLoop(seed, max_steps, max_seconds)
     try:
         result = loop.run_until_complete(main(Simulation(seed, loop)))
         _raise_first_failure(loop)

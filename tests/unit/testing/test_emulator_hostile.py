@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from surefoot.testing.emulator.fault_plan import Fault, FaultNotFired
+from surefoot.testing.emulator.fault_plan import Fault, FaultNotFired, FaultPlan
 from surefoot.testing.emulator.process import EmulatorProcess
 from surefoot.testing.emulator.request_log import read_log
 from surefoot.testing.emulator.server import Emulator
@@ -88,13 +88,10 @@ async def test_we_19_hostile_headers_leave_as_they_are() -> None:
 
 
 def test_we_19_a_fault_that_never_fired_fails_the_test_and_a_wrong_one_is_refused() -> None:
-    emulator = Emulator.__new__(Emulator)
-    from surefoot.testing.emulator.fault_plan import FaultPlan
-
-    emulator.plan = FaultPlan()
-    emulator.fault(status=500)
+    plan = FaultPlan()
+    plan.add(Fault({"status": 500}))
     with pytest.raises(FaultNotFired, match="500"):
-        emulator.assert_fired()
+        plan.assert_fired()
     for wrong in ({"no_such": 1}, {"index_mode": "sideways"}, {}):
         with pytest.raises(ValueError):
             Fault(wrong)
