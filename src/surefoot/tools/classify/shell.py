@@ -1,0 +1,433 @@
+"""Pure. The class and reach of a shell line (EC-20 to EC-32).
+
+Owns: how the parts of a line are walked and joined: lists, pipes, loops, redirections,
+`cd`, nested programs. Does not own: the grammar (`grammar`), what one command does
+(`commands`), how a reader is run (`environment`).
+Promises: never READ_ONLY for a line that holds anything no rule names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from surefoot.core.effects import Effect
+from surefoot.core.model import EffectClass
+from surefoot.runtime.tools import Place
+from surefoot.tools.classify import commands, environment
+from surefoot.tools.classify.grammar import (
+    SUBSTITUTIONS,
+    NotUnderstood,
+    Word,
+    check_heredoc,
+    leaves,
+    parse,
+    source_of,
+    substitutions,
+    word_of,
+)
+from surefoot.tools.classify.programs import harmless_test, variable
+from surefoot.tools.classify.scene import Answer, Scene, join, lexical, spots, unknown, written
+
+if TYPE_CHECKING:
+    from tree_sitter import Node
+
+_WRITING = {">": EffectClass.IDEMPOTENT_WRITE, ">|": EffectClass.IDEMPOTENT_WRITE}
+_WRITING |= {"&>": EffectClass.IDEMPOTENT_WRITE, ">&": EffectClass.IDEMPOTENT_WRITE}
+_WRITING |= {">>": EffectClass.NON_IDEMPOTENT, "&>>": EffectClass.NON_IDEMPOTENT}
+_ARITHMETIC = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+_TOKENS = frozenset(
+    [
+        ";",
+        "\n",
+        ";;",
+        ";&",
+        ";;&",
+        "(",
+        ")",
+        "{",
+        "}",
+        "|",
+        "||",
+        "&&",
+        "!",
+        "if",
+        "then",
+        "elif",
+        "else",
+        "fi",
+        "for",
+        "in",
+        "do",
+        "done",
+        "while",
+        "until",
+        "case",
+        "esac",
+        "select",
+    ]
+)
+_BRANCHES = frozenset({"if_statement", "elif_clause", "else_clause", "case_statement", "case_item"})
+_WORDS = frozenset(
+    [
+        "word",
+        "number",
+        "string",
+        "raw_string",
+        "ansi_c_string",
+        "concatenation",
+        "simple_expansion",
+        "expansion",
+        "arithmetic_expansion",
+        "command_substitution",
+        "process_substitution",
+        "brace_expression",
+        "extglob_pattern",
+        "regex",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShellEffect:
+    """What a shell line may do, and what the tool needs to run and settle it."""
+
+    effect: Effect
+    clients: tuple[str, ...] = ()
+    """Clients of the line's writes whose end speaks of others (EC-57, EC-58)."""
+    simple_commands: tuple[str, ...] | None = None
+    """Every simple command, assignment (`NAME=value`) and written redirection (`> file`) of the line, for
+    permission rules; None when the grammar cannot tell (UX-40)."""
+    why: str = ""
+    write_targets: tuple[str, ...] = ()
+    """Lexical absolute paths that are written, for write intents (TR-105); not those behind `*`."""
+    reading_text: str | None = None
+    """For `READ_ONLY`: the line as it is run in the reading environment (EC-59)."""
+
+
+def classify_shell(command: str, place: Place) -> ShellEffect:
+    """Classify one shell line at `place`. Total: what is not understood is UNKNOWN with reach `*`."""
+    walk = _Walk(place)
+    try:
+        answer = walk.line(command)
+    except NotUnderstood as doubt:
+        answer, walk.doubtful = unknown(str(doubt)), True
+    except RecursionError:
+        answer, walk.doubtful = unknown("the command is nested too deeply"), True
+    if answer.effect_class is EffectClass.UNKNOWN:
+        found = commands.clients_in([command], whole=True)
+        answer = replace(answer, clients=tuple(sorted({*answer.clients, *found})))
+    effect = Effect(answer.effect_class, answer.reach, check=answer.check, notes=_notes(answer))
+    return ShellEffect(
+        effect=effect,
+        clients=answer.clients,
+        simple_commands=None if walk.doubtful else tuple(dict.fromkeys(walk.seen)),
+        why=answer.why,
+        write_targets=answer.paths,
+        reading_text=_amended(command, walk) if effect.effect_class is EffectClass.READ_ONLY else None,
+    )
+
+
+def lexical_paths(command: str, place: Place) -> tuple[str, ...]:
+    """Lexical paths to look up before: with `Place.real_paths` for them reach has no symbolic links."""
+    walk = _Walk(place)
+    try:
+        answer = walk.line(command)
+    except (NotUnderstood, RecursionError):
+        return ()
+    return tuple(sorted({*answer.paths, *walk.folders}))
+
+
+def _notes(answer: Answer) -> tuple[str, ...]:
+    return (answer.why,) if answer.why and answer.effect_class is EffectClass.UNKNOWN else ()
+
+
+def _amended(command: str, walk: _Walk) -> str:
+    """The line with the options put in that keep a repository's programs out."""
+    source = command.encode("utf-8", "surrogatepass")
+    for at, text in sorted(walk.insertions, reverse=True):
+        source = source[:at] + b" " + text.encode() + source[at:]
+    return source.decode("utf-8", "surrogatepass")
+
+
+class _Walk:
+    """One pass over the tree of a line; keeps the possible working directories as it goes."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.bases: tuple[str, ...] | None = (str(place.directory),)
+        self.depth = 0
+        self.seen: list[str] = []
+        self.folders: list[str] = []
+        self.insertions: list[tuple[int, str]] = []
+        self.doubtful = False
+
+    def line(self, text: str) -> Answer:
+        """Judge a whole program."""
+        root = parse(text)
+        if not any(node.type != "comment" for node in root.children):
+            raise NotUnderstood("the command is empty")
+        return self.sequence(root.children)
+
+    def scene(self) -> Scene:
+        return Scene(self.place, self.bases, self.program, self.depth, nested=self.depth > 0)
+
+    def program(self, text: str, scene: Scene) -> Answer:
+        """A literal program of a shell: a child, so its `cd` stays inside."""
+        outer, depth = self.bases, self.depth
+        self.bases, self.depth = scene.bases, scene.depth
+        try:
+            return self.line(text)
+        finally:
+            self.bases, self.depth = outer, depth
+
+    def sequence(self, nodes: Iterable[Node]) -> Answer:
+        """Parts one after the other; a `cd` among them may have failed before the next one runs."""
+        answers = []
+        for node in nodes:
+            before = self.bases
+            answers.append(self.node(node))
+            self.bases = _either(before, self.bases)
+        return join(answers)
+
+    def inside(self, nodes: Iterable[Node]) -> Answer:
+        """Parts in a process of their own: a `cd` in them ends with it."""
+        before = self.bases
+        try:
+            return self.sequence(nodes)
+        finally:
+            self.bases = before
+
+    def node(self, node: Node) -> Answer:
+        kind = node.type
+        if not node.is_named:
+            if kind in _TOKENS or not kind.strip():
+                return Answer()
+            raise NotUnderstood(f"a part of the kind {kind!r}")
+        if kind in _BRANCHES or kind in ("compound_statement", "negated_command", "do_group", "program"):
+            if kind == "compound_statement" and source_of(node).startswith("(("):
+                raise NotUnderstood("arithmetic")
+            return self.sequence(node.children)
+        if kind in ("subshell", *SUBSTITUTIONS):
+            return self.substituted(node)
+        if kind in _WORDS:
+            word_of(node)
+            return self.within(node)
+        handler = self.handlers().get(kind)
+        if handler is None:
+            raise NotUnderstood(f"a part of the kind {kind}")
+        return handler(node)
+
+    def handlers(self) -> dict[str, Callable[[Node], Answer]]:
+        return {
+            "command": self.command,
+            "list": self.both,
+            "pipeline": self.pipeline,
+            "redirected_statement": self.redirected,
+            "file_redirect": self.redirect,
+            "heredoc_redirect": self.heredoc,
+            "herestring_redirect": lambda node: join(self.within(child) for child in node.named_children),
+            "for_statement": self.loop,
+            "while_statement": self.loop,
+            "test_command": self.condition,
+            "variable_assignment": self.assigned,
+            "variable_assignments": lambda node: join(self.assigned(child) for child in node.named_children),
+            "comment": lambda node: Answer(),
+        }
+
+    def substituted(self, node: Node) -> Answer:
+        """A substitution or a subshell, judged as commands of its own (EC-23)."""
+        parts = [child for child in node.children if child.type not in ("$(", "`", "<(", ">(", "(", ")")]
+        if any(child.type == "file_redirect" for child in parts):
+            return join(
+                self.redirect(child) if child.type == "file_redirect" else self.node(child) for child in parts
+            )
+        if "`" in source_of(node)[:1] and "\\" in source_of(node):
+            raise NotUnderstood("escapes inside a backquoted command")
+        return self.inside(parts)
+
+    def within(self, node: Node) -> Answer:
+        """The substitutions inside a word."""
+        return join([self.substituted(found) for found in substitutions(node)])
+
+    def both(self, node: Node) -> Answer:
+        """`a && b`, `a || b`: after `&&` a `cd` has worked, otherwise it may have."""
+        left, *rest = [child for child in node.children if child.type not in ("&&", "||")]
+        operators = [child.type for child in node.children if child.type in ("&&", "||")]
+        before = self.bases
+        answers = [self.node(left)]
+        for operator, child in zip(operators, rest, strict=True):
+            if operator == "||":
+                self.bases = _either(before, self.bases)
+            answers.append(self.node(child))
+        return join(answers)
+
+    def pipeline(self, node: Node) -> Answer:
+        return join(
+            [
+                self.inside([child])
+                for child in node.children
+                if child.is_named or child.type not in ("|", "|&")
+            ]
+        )
+
+    def loop(self, node: Node) -> Answer:
+        """A loop has the strictest class of its parts; a `cd` in it makes later rounds start elsewhere."""
+        if any(leaf.type == "word" and source_of(leaf) in ("cd", "pushd", "popd") for leaf in leaves(node)):
+            self.bases = None
+        name = node.child_by_field_name("variable")
+        if name is not None and not variable(source_of(name)):
+            raise NotUnderstood("a loop over a variable that may mean something")
+        return self.sequence([child for child in node.children if child != name])
+
+    def condition(self, node: Node) -> Answer:
+        """`[ … ]` and `[[ … ]]`."""
+        double = source_of(node).startswith("[[")
+        words: list[Word] = []
+        for leaf in _flat(node):
+            text = source_of(leaf)
+            words.append(word_of(leaf) if leaf.is_named else Word(text))
+        words = words[1:-1]
+        if double:
+            numbers = any(word.text in _ARITHMETIC for word in words)
+            if numbers and any(not word.literal or word.text[:1].isalpha() for word in words):
+                raise NotUnderstood("arithmetic with names")
+            words = [replace(word, bare=False) for word in words]
+        if not harmless_test(words):
+            raise NotUnderstood("a condition that may do more than look")
+        self.seen.append(commands.shown([Word("test"), *words]))
+        return self.within(node)
+
+    def assigned(self, node: Node) -> Answer:
+        """A variable of the line itself; a name that any program may read is refused (EC-26)."""
+        name = node.child_by_field_name("name")
+        value = node.child_by_field_name("value")
+        text = source_of(name) if name is not None else ""
+        if not variable(text) or "+=" in source_of(node)[: len(text) + 2]:
+            self.seen.append(source_of(node))
+            return join([unknown(f"an assignment to {text!r}"), self.within(node)])
+        if value is not None:
+            word_of(value)
+        return self.within(node)
+
+    def redirected(self, node: Node) -> Answer:
+        """A statement with redirections, which are opened before it runs."""
+        body = node.child_by_field_name("body")
+        rest = [self.node(child) for child in node.children if child != body]
+        return join(([] if body is None else [self.node(body)]) + rest)
+
+    def redirect(self, node: Node) -> Answer:
+        """`> file` writes, `< file` reads, a copy of a descriptor is nothing (EC-24)."""
+        marks = [child.type for child in node.children if not child.is_named]
+        target = node.child_by_field_name("destination")
+        mark = marks[0] if len(marks) == 1 else ""
+        if target is None:
+            if mark in (">&-", "<&-"):
+                return Answer()
+            raise NotUnderstood("a redirection without its target")
+        word, inner = word_of(target), self.within(target)
+        if mark in ("<", "<&"):
+            if not word.literal or word.text.startswith(("/dev/tcp", "/dev/udp")):
+                raise NotUnderstood("a redirection from something that is not literal")
+            return inner
+        if mark not in _WRITING:
+            raise NotUnderstood(f"a redirection of the kind {mark!r}")
+        if mark == ">&" and word.literal and (word.text.isdigit() or word.text == "-"):
+            return inner
+        reach, paths = written([word], self.scene())
+        if not reach:
+            return inner
+        self.seen.append(f"{mark} {commands.shown([word])}")
+        return join([inner, Answer(_WRITING[mark], reach, paths=paths)])
+
+    def heredoc(self, node: Node) -> Answer:
+        """A here-document, and what stands after its mark on the same line."""
+        check_heredoc(node)
+        answers = []
+        skipped = ("<<", "<<-", "heredoc_start", "heredoc_end")
+        for child in node.children:
+            if child.type == "heredoc_body":
+                answers.append(self.within(child))
+            elif child.type not in skipped:
+                answers.append(self.node(child))
+        return join(answers)
+
+    def command(self, node: Node) -> Answer:
+        """One simple command with its assignments and redirections."""
+        words: list[Word] = []
+        ends: list[int] = []
+        answers: list[Answer] = []
+        for child in node.children:
+            if child.type == "variable_assignment":
+                answers.append(self.prefixed(child))
+            elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
+                answers.append(self.node(child))
+            else:
+                part = child.named_children[0] if child.type == "command_name" else child
+                words.append(word_of(part))
+                ends.append(child.end_byte)
+                answers.append(self.within(part))
+        if not words:
+            return join(answers)
+        name = commands.command_name(words[0])
+        if name is None:
+            self.doubtful = True
+        self.seen.append(commands.shown([words[0] if name is None else Word(name), *words[1:]]))
+        if name == "cd":
+            return join([*answers, self.moved(words[1:])])
+        answer = commands.judge(words, self.scene())
+        self.seen.extend(answer.inner)
+        if not self.depth and name is not None and answer.effect_class is EffectClass.READ_ONLY:
+            self.insertions.extend(environment.insertions([name, *(word.text for word in words[1:])], ends))
+        return join([*answers, answer])
+
+    def prefixed(self, node: Node) -> Answer:
+        """An assignment before a command (EC-26)."""
+        name = node.child_by_field_name("name")
+        text = source_of(name) if name is not None else ""
+        value = node.child_by_field_name("value")
+        if value is not None:
+            word_of(value)
+        if commands.harmless_assignment(text):
+            return self.within(node)
+        self.seen.append(source_of(node))
+        return join([unknown(f"an assignment to {text!r} before a command"), self.within(node)])
+
+    def moved(self, words: list[Word]) -> Answer:
+        """A literal `cd` moves the base of later relative paths; any other makes it unknown (EC-28)."""
+        if words and words[0].literal and words[0].text == "--":
+            words = words[1:]
+        target = words[0] if words else Word("~")
+        if len(words) > 1 or target.glob or target.text.startswith("-"):
+            self.bases = None
+            return Answer()
+        found = spots(target, self.scene())
+        self.bases = None if found is None else tuple(lexical("/", _climbed(path)) for path in found)
+        self.folders.extend(self.bases or ())
+        return Answer()
+
+
+def _climbed(path: str) -> str:
+    """As `cd` takes `..`: by the name, not by the link."""
+    parts: list[str] = []
+    for part in path.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in ("", "."):
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+def _either(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple[str, ...] | None:
+    if one is None or other is None:
+        return None
+    merged = tuple(dict.fromkeys((*one, *other)))
+    return merged if len(merged) <= 8 else None
+
+
+def _flat(node: Node) -> list[Node]:
+    """Words and operators of a condition, in order."""
+    if node.type in _WORDS or node.type == "test_operator" or node.child_count == 0:
+        return [node]
+    return [leaf for child in node.children for leaf in _flat(child)]

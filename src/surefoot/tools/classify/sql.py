@@ -1,0 +1,243 @@
+"""Pure. The class of SQL text (EC-19).
+
+Owns: a tokenizer that knows strings, quoted names, comments and dollar quotes, and the
+class of each statement. Does not own: connections; a client says which dialect it speaks
+and whether the server keeps the connection read-only.
+Promises: text in which dialects could see different statements is UNKNOWN.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum
+
+from surefoot.core.effects import EVERYTHING, Effect
+from surefoot.core.model import EffectClass
+from surefoot.tools.classify.rules import load
+
+
+class Dialect(Enum):
+    """Whose tokens the text is made of."""
+
+    POSTGRES = "postgres"
+    SQLITE = "sqlite"
+    MYSQL = "mysql"
+    ANY = "any"
+
+
+class _CannotTell(Exception):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    kind: str
+    text: str
+
+
+_WORD = re.compile(r"[A-Za-z_\u0080-\uffff][A-Za-z0-9_\u0080-\uffff$]*")
+_NUMBER = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?")
+_DOLLAR = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)?\$")
+
+
+def classify_sql(
+    text: str,
+    dialect: Dialect = Dialect.ANY,
+    *,
+    read_only: bool = False,
+    reach: tuple[str, ...] = (EVERYTHING,),
+) -> Effect:
+    """Classify all statements of `text`; `reach` is what a write on this connection can touch."""
+    try:
+        classes = [statement_class(item, read_only=read_only) for item in _statements(text, dialect)]
+    except _CannotTell as doubt:
+        return Effect(EffectClass.UNKNOWN, (EVERYTHING,), notes=(str(doubt),))
+    if not classes:
+        return Effect(EffectClass.UNKNOWN, (EVERYTHING,), notes=("no statement",))
+    if len(classes) == 1 or set(classes) == {EffectClass.READ_ONLY}:
+        found = classes[0]
+    else:
+        found = EffectClass.UNKNOWN
+    return Effect(found) if found is EffectClass.READ_ONLY else Effect(found, reach)
+
+
+def _statements(text: str, dialect: Dialect) -> list[list[_Token]]:
+    statements: list[list[_Token]] = [[]]
+    for token in _tokens(text, dialect):
+        if token.text == ";" and token.kind == "mark":
+            statements.append([])
+        else:
+            statements[-1].append(token)
+    return [statement for statement in statements if statement]
+
+
+def _tokens(text: str, dialect: Dialect) -> list[_Token]:
+    found: list[_Token] = []
+    at = 0
+    while at < len(text):
+        char = text[at]
+        if char in " \t\r\n\f":
+            at += 1
+        elif text.startswith("--", at):
+            at = _line_comment(text, at)
+        elif text.startswith("/*", at):
+            at = _block_comment(text, at)
+        elif char in "'\"`" or (char in "eEbBxXnN" and text[at + 1 : at + 2] == "'"):
+            at, token = _quoted(text, at, dialect)
+            found.append(token)
+        elif char == "$":
+            at, token = _dollar(text, at, dialect)
+            found.append(token)
+        elif match := _WORD.match(text, at):
+            at = match.end()
+            if text[at : at + 2] == "&'":
+                raise _CannotTell("a string with its own escapes")
+            found.append(_Token("word", match.group().lower()))
+        elif match := _NUMBER.match(text, at):
+            at = match.end()
+            found.append(_Token("number", match.group()))
+        elif char in "\\#\0":
+            raise _CannotTell("a client command or a comment of one dialect")
+        elif char == "[" and _bracket_hides(text, at):
+            raise _CannotTell("a quoted name of one dialect")
+        else:
+            found.append(_Token("mark", char))
+            at += 1
+    return found
+
+
+def _line_comment(text: str, at: int) -> int:
+    if at + 2 < len(text) and text[at + 2] not in " \t\r\n":
+        raise _CannotTell("a comment only some dialects know")
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end + 1
+
+
+def _block_comment(text: str, at: int) -> int:
+    end = text.find("*/", at + 2)
+    if end < 0 or text[at + 2 : at + 3] in ("!", "+", "M") or "/*" in text[at + 2 : end + 1]:
+        raise _CannotTell("a comment that some dialects run or nest")
+    return end + 2
+
+
+def _quoted(text: str, at: int, dialect: Dialect) -> tuple[int, _Token]:
+    escaped = text[at] in "eE"
+    if text[at] not in "'\"`":
+        at += 1
+    quote, index = text[at], at + 1
+    while True:
+        end = text.find(quote, index)
+        if end < 0:
+            raise _CannotTell("a string without its end")
+        if "\\" in text[index:end] and (escaped or dialect is not Dialect.SQLITE):
+            raise _CannotTell("a backslash in a string")
+        if text[end + 1 : end + 2] == quote:
+            index = end + 2
+            continue
+        kind = "string" if quote == "'" else "name"
+        return end + 1, _Token(kind, text[at + 1 : end])
+
+
+def _dollar(text: str, at: int, dialect: Dialect) -> tuple[int, _Token]:
+    if re.compile(r"\$[0-9]+").match(text, at):
+        raise _CannotTell("a parameter")
+    found = _DOLLAR.match(text, at)
+    if found is None or dialect is not Dialect.POSTGRES:
+        raise _CannotTell("a dollar sign")
+    end = text.find(found.group(), found.end())
+    if end < 0:
+        raise _CannotTell("a string without its end")
+    return end + len(found.group()), _Token("string", text[found.end() : end])
+
+
+def _bracket_hides(text: str, at: int) -> bool:
+    end = text.find("]", at)
+    return end < 0 or any(char in text[at:end] for char in ";'\"`$-/")
+
+
+def statement_class(tokens: list[_Token], *, read_only: bool = False) -> EffectClass:
+    """The class of one statement."""
+    rules = load("sql")
+    first = tokens[0].text if tokens[0].kind == "word" else ""
+    words = [token.text for token in tokens if token.kind == "word"]
+    if first == "explain":
+        return _explained(tokens, read_only=read_only)
+    if first in rules["unknown"] or not first:
+        return EffectClass.UNKNOWN
+    if first in rules["looks"]:
+        return _looks(first, tokens, words)
+    if read_only and first in (*rules["writes"], "create", "replace"):
+        return EffectClass.READ_ONLY
+    if first == "with":
+        inside = [word for word in words if word in rules["writes"]]
+        return EffectClass.NON_IDEMPOTENT if inside else _select(tokens, words)
+    if first in ("select", "values", "table"):
+        return _select(tokens, words)
+    if first == "create":
+        return _create(words)
+    if first in rules["writes"]:
+        return EffectClass.NON_IDEMPOTENT
+    return EffectClass.UNKNOWN
+
+
+def _looks(first: str, tokens: list[_Token], words: list[str]) -> EffectClass:
+    """`SHOW`, and the pragmas that only tell the schema."""
+    if first != "pragma":
+        return EffectClass.READ_ONLY if "into" not in words else EffectClass.UNKNOWN
+    plain = not any(token.text == "=" for token in tokens)
+    listed = len(words) > 1 and words[1] in load("sql")["pragmas"]
+    return EffectClass.READ_ONLY if plain and listed else EffectClass.UNKNOWN
+
+
+def _explained(tokens: list[_Token], *, read_only: bool) -> EffectClass:
+    rest = tokens[1:]
+    runs = any(token.text == "analyze" for token in rest[:12])
+    if not runs:
+        return EffectClass.READ_ONLY if rest else EffectClass.UNKNOWN
+    starts = {*load("sql")["writes"], "select", "with", "values", "create", "table"}
+    for index, token in enumerate(rest):
+        if token.kind == "word" and token.text in starts:
+            return statement_class(rest[index:], read_only=read_only)
+    return EffectClass.UNKNOWN
+
+
+def _create(words: list[str]) -> EffectClass:
+    if "if" in words[:5] and "exists" in words[:7] and "as" not in words:
+        return EffectClass.IDEMPOTENT_WRITE
+    if words[1:4] == ["or", "replace", "view"]:
+        return EffectClass.IDEMPOTENT_WRITE
+    return EffectClass.NON_IDEMPOTENT
+
+
+def _select(tokens: list[_Token], words: list[str]) -> EffectClass:
+    rules = load("sql")
+    if "into" in words or any(word in rules["writes"] for word in words):
+        return EffectClass.UNKNOWN
+    for index, word in enumerate(words[:-1]):
+        if word == "for" and words[index + 1] in rules["locks"]:
+            return EffectClass.UNKNOWN
+        if word == "lock" and words[index + 1] == "in":
+            return EffectClass.UNKNOWN
+    for index, token in enumerate(tokens[1:], start=1):
+        if token.text != "(" or token.kind != "mark":
+            continue
+        if not _pure_call(tokens, index):
+            return EffectClass.UNKNOWN
+    return EffectClass.READ_ONLY
+
+
+def _pure_call(tokens: list[_Token], index: int) -> bool:
+    """Whether the parenthesis at `index` groups, or calls a function of the list."""
+    rules = load("sql")
+    before = tokens[index - 1]
+    if before.kind in ("mark", "number"):
+        return before.text not in ("]", ".")
+    if before.kind != "word":
+        return before.kind == "string"
+    if index >= 2 and tokens[index - 2].text == "." and (index < 3 or tokens[index - 3].text != "pg_catalog"):
+        return False
+    if before.text in rules["pure"] or before.text in rules["before_parenthesis"]:
+        return True
+    # `WITH name (columns) AS`, `FROM t alias (columns)`: the word before says that this names something.
+    return index >= 2 and tokens[index - 2].text in ("with", "recursive")
