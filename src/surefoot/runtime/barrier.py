@@ -11,6 +11,7 @@ body is watched by a callback, not by the coroutine that asked for it (TR-29).
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -98,7 +99,8 @@ class Barrier:
         tool = self.registry.resolve(call.asked_name)
         if tool is None:
             return _unlooked(call, "tool_missing", asked=call.asked_name, known=self.registry.names())
-        checked = argument_rules.validate(tool, call.arguments, self.limits)
+        bounds = argument_rules.ArgumentLimits(self.limits.arguments_bytes, self.limits.arguments_depth)
+        checked = argument_rules.validate(tool, call.arguments, bounds)
         if isinstance(checked, argument_rules.Fault):
             return _unlooked(call, checked.code, tool=tool, text=checked.text)
         effect = classify(tool, checked.value, self.place)
@@ -242,7 +244,9 @@ class Barrier:
         if tool is None or arguments is None:
             raise BrokenInvariant("a call without tool reached D6")
         receipt = self._receipt(looked)
-        scope, notes = scope_of(tool, results.with_arguments(receipt, tool.name, arguments.canonical))
+        intents = tuple(prepared.fields.get("writeIntents") or ())
+        shown = results.with_arguments(receipt, tool.name, arguments.canonical)
+        scope, notes = scope_of(tool, dataclasses.replace(shown, write_intents=intents))
         key = call.idempotency_key or idempotency_key(
             argument_digest=arguments.digest,
             call=call.call_id,

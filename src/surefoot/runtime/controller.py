@@ -110,6 +110,28 @@ class Controller:
         for subscriber in self._subscribers:
             subscriber(notice)
 
+    # Opening ----------------------------------------------------------------------------------
+
+    async def open(self) -> None:
+        """Judge what a dead owner left and look locally; no tool runs, nothing is sent (TR-48, TR-116)."""
+        await self.actions.recover()
+        await self.actions.look()
+
+    def resume(self) -> dict[str, Any]:
+        """What stands before a resumed session goes on (UX-50); reads only."""
+        plan = self.actions.plan()
+        again = [planned.receipt for planned in plan if planned.runs_again]
+        book = self.session.book
+        return {
+            "settled": len(book) - len(plan),
+            "open": sum(not planned.runs_again for planned in plan),
+            "willRunAgain": [
+                {"attemptId": one.attempt_id, "tool": one.tool, "reach": list(one.reach)} for one in again
+            ],
+            "background": list(self.actions.snapshot()["background"]),
+            "ownerDeaths": self.actions.owner_deaths(),
+        }
+
     # Turns ------------------------------------------------------------------------------------
 
     async def submit(self, text: str) -> TurnEnd | Parked:
@@ -135,6 +157,7 @@ class Controller:
         self.barrier.resume()
         try:
             await self.session.history()
+            await self.actions.carry_out()
             await self._begin(turn, text)
             turn.task = self._scheduler.spawn(self._steps(turn), f"turn {turn.turn_id}")
             await self._scheduler.wait(turn.task)
@@ -144,13 +167,20 @@ class Controller:
             self.state = "closed" if self.session.lost else "idle"
 
     async def _begin(self, turn: _Turn, text: str | None) -> None:
-        drafts = [self._turn_draft(turn, TurnStatus.QUEUED)]
+        drafts = [*self._level_change(), self._turn_draft(turn, TurnStatus.QUEUED)]
         facts = await self.actions.facts_for_next_turn()
         if text is not None or facts:
             drafts.append(Draft(Kind.USER, {"turnId": turn.turn_id, "text": text or "", "facts": facts}))
         drafts.append(self._turn_draft(turn, TurnStatus.RUNNING))
         await self.session.append(*drafts)
         turn.status = TurnStatus.RUNNING
+
+    def _level_change(self) -> list[Draft]:
+        """A barrier level that the owner set anew is an entry before anything runs under it (TR-83)."""
+        old, new = self.session.recorded_level, self.session.level.value
+        if old == new:
+            return []
+        return [Draft(Kind.BARRIER_SET, {"old": old, "new": new, "who": "owner", "channel": "settings"})]
 
     async def _steps(self, turn: _Turn) -> None:
         while await self._step(turn):
@@ -166,6 +196,7 @@ class Controller:
         turn.steps += 1
         history = await self.session.history()
         turn.asking = True
+        seen = self.session.position
         reply = await ask_until_answered(
             self.model,
             history.messages(self.session.book),
@@ -178,7 +209,7 @@ class Controller:
         if not reply.calls and not reply.text.strip():
             return self._wordless(turn, reply)
         calls = dispatch(reply, self._scheduler)
-        await self._record_reply(turn, reply, calls)
+        await self._record_reply(turn, reply, calls, seen)
         turn.text = reply.text
         if not reply.calls:
             return False
@@ -195,10 +226,16 @@ class Controller:
         self.notify(Notice("empty_reply", {"finish": reply.finish}))
         return True
 
-    async def _record_reply(self, turn: _Turn, reply: Reply, calls: Sequence[dict[str, Any]]) -> None:
-        """D1: the message with all its calls, each `dispatched`, in one commit."""
+    async def _record_reply(
+        self, turn: _Turn, reply: Reply, calls: Sequence[dict[str, Any]], seen: int
+    ) -> None:
+        """D1: the message with all its calls, each `dispatched`, in one commit.
+
+        `seen` is the position the request was built at: what became known later was not shown (TR-63).
+        """
         payload = {
             "turnId": turn.turn_id,
+            "seenPosition": seen,
             "wire": self.model.wire,
             "raw": reply.raw,
             "text": reply.text,

@@ -6,13 +6,15 @@ cancelled. Does not own: HTTP (`providers.client`), what a refusal means (there 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
 
 from surefoot.core.history import Message
 from surefoot.core.model import Notice
 from surefoot.errors import ProviderError
-from surefoot.providers.port import Reply, TextDelta
+from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.diagnosis import next_wait
+from surefoot.providers.port import ModelRequest, Reply, TextDelta, ToolSpec, Wire
 from surefoot.runtime.scheduler import Scheduler
 
 
@@ -56,3 +58,46 @@ async def ask_until_answered(
             facts = {"code": error.code, "cause": error.message, "waitSeconds": wait, "try": tries}
             notify(Notice("model_wait", facts))
         await scheduler.sleep(wait)
+
+
+class EndpointModel:
+    """A model behind one declared endpoint, with its system text and tools."""
+
+    def __init__(
+        self,
+        client: Client,
+        endpoint: Endpoint,
+        wire: Wire,
+        contract: Mapping[str, Any],
+        *,
+        system: str,
+        tools: Sequence[ToolSpec],
+        max_requests: int = 6,
+        max_output_tokens: int | None = None,
+    ) -> None:
+        self.wire = wire.name
+        self.batch_split = bool(contract["pairing.batch_split"])
+        self.endpoint = endpoint
+        self._client = client
+        self._wire = wire
+        self._contract = contract
+        self._system = system
+        self._tools = tuple(tools)
+        self._max_requests = max_requests
+        self._max_output_tokens = max_output_tokens
+
+    async def complete(self, messages: Sequence[Message], on_delta: Callable[[TextDelta], None]) -> Reply:
+        """One request to the endpoint, streamed. Raises `ProviderError`."""
+        request = ModelRequest(
+            model=self.endpoint.model,
+            system=self._system,
+            messages=messages,
+            tools=self._tools,
+            stream=True,
+            max_output_tokens=self._max_output_tokens,
+        )
+        return await self._client.send(self.endpoint, self._wire, self._contract, request, on_event=on_delta)
+
+    def wait_seconds(self, error: ProviderError, tries: int) -> float | None:
+        """As the endpoint's diagnosis says; a refusal that is not transient is never asked again."""
+        return next_wait(tries, error.facts, max_requests=self._max_requests)

@@ -7,7 +7,7 @@ through which a surface is asked. Does not own: which calls must be asked about
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -32,7 +32,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`verdict` is `answered`, `expired`, `withdrawn` or `nobody`; only `answered` carries words."""
+    """`verdict` is `answered`, `expired`, `withdrawn` or `unattended`; only `answered` carries words."""
 
     verdict: str
     text: str = ""
@@ -155,10 +155,10 @@ class People:
 
     # Questions --------------------------------------------------------------------------------
 
-    async def ask(self, attempt: LiveAttempt, text: str, choices: tuple[str, ...]) -> Answer:
+    async def ask(self, attempt: LiveAttempt, text: str, choices: Sequence[str]) -> Answer:
         """Put a question of a tool to a person; durable before it is shown, as is its answer (TR-166, TR-167)."""
         question_id = self._question_id(attempt) or self._scheduler.new_id("qst")
-        question = Question(question_id, attempt.attempt_id, text, choices)
+        question = Question(question_id, attempt.attempt_id, text, tuple(choices))
         payload = {
             "questionId": question_id,
             "attemptId": attempt.attempt_id,
@@ -168,7 +168,7 @@ class People:
         }
         await self.session.append(Draft(Kind.QUESTION, payload))
         if self.asker is None:
-            answer = Answer("nobody")
+            answer = Answer("unattended")
         else:
             answer = await self._wait_for(question_id, self.asker.question(question), Answer("withdrawn"))
         if answer.verdict == "answered" and not answer.text.strip():

@@ -54,6 +54,8 @@ class Session:
         self.scheduler = scheduler
         self.position = claim.position
         self.level = BarrierLevel.REACH
+        """What the owner's settings say now; recorded with the next turn when it changed (TR-83)."""
+        self.recorded_level: str | None = None
         self.lost = False
         """True once another owner took the session; nothing starts any more."""
         self.broken: LedgerError | None = None
@@ -62,6 +64,8 @@ class Session:
         self.guards = Guards()
         self.asked: dict[str, str] = {}
         """Attempt → question id of every question put so far (TR-169)."""
+        self.answered: set[str] = set()
+        """Attempts whose question has a stored answer of a person."""
         self._history: History | None = None
         self._times = times
         self._lease_until_boot_ms = 0
@@ -102,7 +106,7 @@ class Session:
             for entry in await self.ledger.read(self.session_id):
                 history.apply(entry)
                 guards.apply(entry)
-                self._note_question(entry)
+                self._note(entry)
             self._history, self.guards = history, guards
         return self._history
 
@@ -167,18 +171,22 @@ class Session:
     def _fold(self, entries: tuple[Entry, ...]) -> None:
         for entry in entries:
             self.position = max(self.position, entry.position)
-            if entry.kind == Kind.BARRIER_SET:
-                self.level = BarrierLevel(entry.payload["new"])
             self.guards.apply(entry)
-            self._note_question(entry)
+            self._note(entry)
             if self._history is not None:
                 self._history.apply(entry)
             for watcher in self._watchers:
                 watcher(entry)
 
-    def _note_question(self, entry: Entry) -> None:
-        if entry.kind == Kind.QUESTION:
+    def _note(self, entry: Entry) -> None:
+        if entry.kind == Kind.SESSION_OPENED:
+            self.recorded_level = entry.payload.get("barrier")
+        elif entry.kind == Kind.BARRIER_SET:
+            self.recorded_level = entry.payload["new"]
+        elif entry.kind == Kind.QUESTION:
             self.asked[entry.payload["attemptId"]] = entry.payload["questionId"]
+        elif entry.kind == Kind.ANSWER and entry.payload.get("verdict") == "answered":
+            self.answered.add(entry.payload["attemptId"])
 
     def may_begin(self) -> bool:
         """Whether an effect may begin at this moment: still owner, inside the lease (TR-175)."""

@@ -18,6 +18,7 @@ from surefoot.core.effects import UNDECLARED, Effect
 from surefoot.core.model import EffectTrace, Receipt, State
 from surefoot.errors import BrokenInvariant, OutcomeUnknown, Signal, ToolError, UsageError
 from surefoot.runtime.scheduler import Scheduler
+from surefoot.verifiers.port import Deadline, EffectVerifier, Observation
 
 Arguments = Mapping[str, Any]
 
@@ -122,8 +123,7 @@ class Tool:
     subjects: Callable[[Arguments, Place], tuple[str, ...]] | None = None
     """What permission patterns are matched against: every resolved path, every simple command (UX-40).
     An empty tuple means it cannot be told and must be asked."""
-    verifier: Any = None
-    """An `EffectVerifier` (`verifiers.port`)."""
+    verifier: EffectVerifier | None = None
     time_limit_seconds: float | None = None
     key_argument: str | None = None
     """The argument the runtime fills with the idempotency key (TR-17)."""
@@ -306,3 +306,21 @@ def scope_of(tool: Tool, receipt: Receipt) -> tuple[str, tuple[str, ...]]:
     except Exception as error:
         return fallback, ("scope_unknown", type(error).__name__)
     return (scope, ()) if isinstance(scope, str) and scope else (fallback, ("scope_unknown",))
+
+
+def observe(verifier: EffectVerifier, receipt: Receipt, deadline: Deadline, *, fenced: bool) -> Observation:
+    """Ask a verifier; one that raises or answers nonsense is an answer of its own, not an error (TR-102).
+
+    Blocks; the scope is compared first, because a changed account can only give a wrong absence (TR-99).
+    """
+    try:
+        scope = verifier.recovery_scope(receipt)
+        if not scope or scope != receipt.scope:
+            return Observation("unknown", reason="scope_changed")
+        key = receipt.idempotency_key or ""
+        answer = verifier.inspect_effect(key, receipt, deadline, fenced=fenced)
+    except Exception as error:
+        return Observation("unknown", reason="verifier_raised", summary=type(error).__name__)
+    if not isinstance(answer, Observation):
+        return Observation("unknown", reason="verifier_nonsense")
+    return answer

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from surefoot.core.model import JSON, Grade, Receipt
 
@@ -55,4 +55,13 @@ class EffectVerifier(Protocol):
 
     def inspect_effect(self, key: str, call: Receipt, deadline: Deadline, *, fenced: bool) -> Observation:
         """Look for the effect of `call`. `fenced` says whether its executor is proven ended."""
+        ...
+
+
+@runtime_checkable
+class IntentVerifier(Protocol):
+    """A verifier that also knows whether repeating a write would overwrite later work (TR-114)."""
+
+    def undisturbed(self, call: Receipt) -> bool:
+        """True when every write intent of the call is satisfied or unchanged now."""
         ...

@@ -1,0 +1,376 @@
+"""The only place that wires things together.
+
+Owns: making a ledger, a place, tools, a model and a session fit each other, and
+closing them in the right order. Does not own: what any of them does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import platform
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surefoot import config
+from surefoot.config import Settings
+from surefoot.core.limits import Limits, read_limits
+from surefoot.core.model import BarrierLevel, Notice, Owner, Receipt
+from surefoot.errors import SessionHeld, SessionMissing, UsageError
+from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.owners import boot_id, this_process
+from surefoot.ledger.places import OWNERS, PROCESSES, ledger_files
+from surefoot.ledger.port import Held, Ledger, SessionRow
+from surefoot.providers import contracts
+from surefoot.providers.chat import ChatWire
+from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.port import ToolSpec
+from surefoot.runtime.actions import Actions, Policy
+from surefoot.runtime.barrier import Barrier
+from surefoot.runtime.controller import Controller
+from surefoot.runtime.desk import Desk
+from surefoot.runtime.models import EndpointModel, Model
+from surefoot.runtime.people import Asker, People
+from surefoot.runtime.permission import parse_rules
+from surefoot.runtime.scheduler import Scheduler
+from surefoot.runtime.session import LeaseTimes, Session, Wanted
+from surefoot.runtime.tools import Place, Registry, Tool
+from surefoot.tools.ask import ask_tool
+from surefoot.tools.files.toolset import file_tools
+from surefoot.tools.place import find_place
+from surefoot.tools.processes.background import background_tool
+from surefoot.tools.processes.client import ProcessServer
+from surefoot.tools.recovery_tool import recovery_tool
+from surefoot.tools.shell import shell_tool
+from surefoot.tools.supervision import RunFolders
+from surefoot.tools.todo import todo_tool
+from surefoot.tools.worker import Worker
+from surefoot.verifiers.files import FilesVerifier
+
+WIRES = {"chat": ChatWire}
+SYSTEM = """You are a careful agent that works in a project folder with tools.
+Read before you write. Prefer `edit` over `write` for files that exist. Keep going until the task is done, then say
+briefly what you did. Never state that something was done unless a tool result says so. When a result says that a call
+may have happened, do not repeat it: look with read-only tools, report what you found with `recovery`, and let the
+person decide."""
+
+
+@dataclass(slots=True)
+class App:
+    """A project's ledger, tools and model, ready for sessions."""
+
+    settings: Settings
+    directory: Path
+    place: Place
+    ledger: Ledger
+    folder: Path
+    scheduler: Scheduler
+    owner: Owner
+    limits: Limits
+    asker: Asker | None
+    on_notice: Callable[[Notice], None] | None
+    model: Model | None
+    _stack: AsyncExitStack
+    _worker: Worker
+    _processes: ProcessServer
+    _supervision: RunFolders
+    extra_tools: Sequence[Tool] = ()
+
+    async def sessions(self) -> list[SessionRow]:
+        """The sessions of this project's ledger."""
+        return await self.ledger.sessions()
+
+    async def session(
+        self,
+        ref: str | None = None,
+        *,
+        new: bool = False,
+        continue_newest: bool = False,
+        take_over: bool = False,
+    ) -> Controller:
+        """Own a session and make it ready; runs no tool and sends nothing.
+
+        Raises `SessionMissing`, `SessionHeld`, `LedgerError`.
+        """
+        session_id = await self._which(ref, new=new, continue_newest=continue_newest)
+        wanted = Wanted(
+            session_id, opening=self._opening() if session_id is None else None, take_over=take_over
+        )
+        times = LeaseTimes(self.limits.lease_seconds, self.limits.lease_renewal_seconds)
+        session = await Session.open(self.ledger, self.scheduler, self.owner, wanted, times=times)
+        if isinstance(session, Held):
+            raise _held(session, wanted.session_id or "")
+        self._stack.push_async_callback(session.close)
+        controller = await self._controller(session)
+        if self.on_notice is not None:
+            controller.subscribe(self.on_notice)
+        await controller.open()
+        return controller
+
+    async def _which(self, ref: str | None, *, new: bool, continue_newest: bool) -> str | None:
+        if new or (ref is None and not continue_newest):
+            return None
+        rows = [row for row in await self.ledger.sessions() if row.status == "ok"]
+        if ref is None:
+            if not rows:
+                raise SessionMissing(
+                    "There is no session to continue in this project yet.", next_command='surefoot "…"'
+                )
+            return max(rows, key=lambda row: row.changed_ms).session_id
+        return find_session(rows, ref)
+
+    def _opening(self) -> Mapping[str, Any]:
+        return {
+            "directory": str(self.directory),
+            "model": self.settings.model,
+            "platform": platform.system(),
+            "barrier": self.settings.recovery.barrier,
+        }
+
+    async def _controller(self, session: Session) -> Controller:
+        registry = self.registry(session)
+        permissions = self.settings.permissions
+        rules = parse_rules(permissions.allow, permissions.ask, permissions.deny)
+        people = People(session, rules, mode=permissions.mode, place=self.place, asker=self.asker)
+        services: dict[str, Any] = {}
+        barrier = Barrier(
+            session,
+            registry,
+            self.place,
+            self.owner,
+            permits=people.permit,
+            services=services,
+            limits=self.limits,
+        )
+        actions = Actions(session, barrier, self._supervision, self._policy(session), self.limits)
+        desk = Desk(actions, self.limits)
+        services.update(
+            {
+                "processes": self._processes,
+                "ledger_files": lambda: ledger_files(self.folder),
+                "put_blob": self.ledger.put_blob,
+                "questions": people,
+                "todo": desk,
+                "recovery": desk,
+                "limits": dataclasses.asdict(self.limits),
+                "earlier": lambda receipt: _earlier(session, receipt),
+            }
+        )
+        model = self.model or await self._endpoint_model(registry)
+        session.level = BarrierLevel(self.settings.recovery.barrier)
+        return Controller(session, barrier, people, model, actions)
+
+    def registry(self, session: Session | None = None) -> Registry:
+        """The built-in tools, and those of the program that opened this app."""
+        verifier = FilesVerifier(
+            lambda: ledger_files(self.folder),
+            roots=lambda: self.place.roots,
+            digest_file_bytes=self.limits.digest_file_bytes,
+        )
+
+        def reach_of(attempt_id: str) -> tuple[str, ...]:
+            receipt = None if session is None else session.book.get(attempt_id)
+            return () if receipt is None else receipt.reach
+
+        return Registry(
+            [
+                *file_tools(worker=self._worker, verifier=verifier),
+                shell_tool(),
+                background_tool(reach_of),
+                ask_tool(),
+                todo_tool(),
+                recovery_tool(),
+                *self.extra_tools,
+            ]
+        )
+
+    def _policy(self, session: Session) -> Policy:
+        recovery = self.settings.recovery
+        return Policy(
+            session_path=f"{self.folder.name}/{session.session_id}",
+            on_unknown=recovery.on_unknown,
+            resume_retry=recovery.resume_retry,
+            boot_id=boot_id(),
+            person_attached=self.asker is not None,
+        )
+
+    async def _endpoint_model(self, registry: Registry) -> Model:
+        chosen = self.settings.chosen()
+        contract_id = "llamacpp-json/chat" if chosen.endpoint.embedded else chosen.endpoint.contract
+        wire = WIRES.get(chosen.endpoint.wire)
+        if wire is None:
+            raise UsageError(
+                f"Endpoint {chosen.endpoint.name!r} asks for wire {chosen.endpoint.wire!r}; known: {', '.join(WIRES)}."
+            )
+        endpoint = await self._endpoint(chosen)
+        own = self.settings.places.settings_folder / "contracts"
+        contract = contracts.resolve(endpoint.contract or contract_id, [own] if own.is_dir() else [])
+        client = await self._stack.enter_async_context(Client())
+        return EndpointModel(
+            client,
+            endpoint,
+            wire(),
+            contract.with_reasoning_protocol(chosen.endpoint.reasoning_protocol),
+            system=self.system(),
+            tools=[ToolSpec(tool.name, tool.description, tool.parameters) for tool in registry],
+            max_requests=self.settings.recovery.max_requests_per_step,
+        )
+
+    async def _endpoint(self, chosen: config.Chosen) -> Endpoint:
+        if chosen.endpoint.embedded:
+            return await self._local(chosen.model)
+        return Endpoint(
+            name=chosen.endpoint.name,
+            url=chosen.endpoint.url,
+            wire=chosen.endpoint.wire,
+            contract=chosen.endpoint.contract,
+            model=chosen.model,
+            key=lambda: config.read_key(chosen.endpoint),
+            reasoning_protocol=chosen.endpoint.reasoning_protocol,
+        )
+
+    async def _local(self, name: str) -> Endpoint:
+        from surefoot.providers.local import LocalServer
+
+        server = LocalServer(name)
+        self._stack.push_async_callback(server.stop)
+        return await server.start(self._progress)
+
+    def _progress(self, text: str) -> None:
+        if self.on_notice is not None:
+            self.on_notice(Notice("local_model", {"text": text}))
+
+    def system(self) -> str:
+        """The system text: ours, the place, and the project's own instructions (UX-45)."""
+        found = config.read_instructions(self.directory, self.settings.places)
+        parts = [SYSTEM, f"Working directory: {self.place.directory}"]
+        if found.text:
+            parts.append(found.text)
+        return "\n\n".join(parts)
+
+
+@asynccontextmanager
+async def open_app(
+    settings: Settings,
+    *,
+    directory: Path,
+    asker: Asker | None = None,
+    on_notice: Callable[[Notice], None] | None = None,
+    parts: Parts | None = None,
+) -> AsyncIterator[App]:
+    """Open this project's ledger and make tools ready; everything is closed at the end, sessions first."""
+    given = parts or Parts()
+    limits = read_limits(dict(settings.limits))
+    folder = settings.places.ledger_folder(directory)
+    async with AsyncExitStack() as outer:
+        ledger = given.ledger(await open_ledger(folder))
+        outer.push_async_callback(ledger.close)
+        owner, lock = this_process(folder / OWNERS)
+        outer.callback(lock.close)
+        worker = Worker()
+        outer.callback(worker.close)
+        processes = ProcessServer(folder / PROCESSES, limits)
+        outer.push_async_callback(processes.close)
+        async with AsyncExitStack() as stack:
+            yield App(
+                settings=settings,
+                directory=directory.resolve(),
+                place=find_place(directory),
+                ledger=ledger,
+                folder=folder,
+                scheduler=given.scheduler or Scheduler(),
+                owner=owner,
+                limits=limits,
+                asker=asker,
+                on_notice=on_notice,
+                model=given.model,
+                _stack=stack,
+                _worker=worker,
+                _processes=processes,
+                _supervision=RunFolders(
+                    folder / PROCESSES, background_probe_seconds=limits.background_probe_seconds
+                ),
+                extra_tools=given.tools,
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a program or a test puts in place of the parts made here."""
+
+    model: Model | None = None
+    tools: Sequence[Tool] = ()
+    scheduler: Scheduler | None = None
+    ledger: Callable[[Ledger], Ledger] = lambda ledger: ledger
+    """Wraps the ledger; ports are where faults are put in tests."""
+
+
+def find_session(rows: Sequence[SessionRow], ref: str) -> str:
+    """The session a reference means: an id, a unique beginning or ending of one, or a name.
+
+    Raises `SessionMissing` when none or more than one fits.
+    """
+    wanted = ref.removeprefix("ses_")
+    exact = [row for row in rows if ref in (row.session_id, row.name)]
+    tails = [row.session_id.removeprefix("ses_") for row in rows]
+    fits = [f"ses_{tail}" for tail in tails if wanted and (tail.startswith(wanted) or tail.endswith(wanted))]
+    found = [row.session_id for row in exact] or fits
+    if len(found) == 1:
+        return found[0]
+    problem = "fits more than one session" if found else "names no session of this project"
+    raise SessionMissing(f"{ref!r} {problem}.", next_command="surefoot session list")
+
+
+def _held(held: Held, session_id: str) -> SessionHeld:
+    when = "at once" if held.how == "at_once" else "when its lease ends"
+    return SessionHeld(
+        f"Session {session_id} is open in process {held.owner.pid} on {held.owner.host}; if that process dies it is"
+        f" known {when}.",
+        next_command=f"surefoot session show {session_id}",
+        pid=held.owner.pid,
+        host=held.owner.host,
+        since=held.since_ms,
+        how=held.how,
+    )
+
+
+def _earlier(session: Session, receipt: Receipt) -> list[Receipt]:
+    """The attempts before this one at the same call, oldest first."""
+    return [one for one in session.book.attempts(receipt.call_id) if one.attempt_id != receipt.attempt_id]
+
+
+def contract_table(identity: str, settings: Settings) -> list[list[str]]:
+    """Rows of `surefoot contract show`."""
+    own = settings.places.settings_folder / "contracts"
+    return [[line] for line in contracts.show(identity, [own] if own.is_dir() else [])]
+
+
+def tool_table(settings: Settings, *, directory: Path) -> list[dict[str, Any]]:
+    """Rows of `surefoot tools`: name, the name of permission rules, class where it is fixed, description."""
+    del settings
+    place = find_place(directory)
+    worker = Worker()
+    tools = [
+        *file_tools(worker=worker, verifier=FilesVerifier(roots=lambda: place.roots)),
+        shell_tool(),
+        background_tool(),
+        ask_tool(),
+        todo_tool(),
+        recovery_tool(),
+    ]
+    worker.close()
+    return [_tool_row(tool) for tool in tools]
+
+
+def _tool_row(tool: Tool) -> dict[str, Any]:
+    effect = tool.effect
+    fixed = not callable(effect)
+    return {
+        "name": tool.name,
+        "rule": tool.rule_name,
+        "class": effect.effect_class.value if fixed else "by arguments",  # type: ignore[union-attr]
+        "verifier": None if tool.verifier is None else tool.verifier.name,
+        "description": tool.description.split(". ")[0],
+    }

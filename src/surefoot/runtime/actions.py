@@ -1,0 +1,507 @@
+"""What a person, a policy or a resume does about unknown calls.
+
+Owns: the snapshot of a session (TR-139), the six actions' durable record (TR-124 to
+TR-132), parked presses (TR-210), local looks, the retries a resume carries out (TR-115 to
+TR-117), and the facts told to the model (TR-57). Does not own: the rules themselves
+(`core.admission`, `core.recovery`), who may call (`surfaces`).
+Promises: recovery:never-guess, recovery:no-self-start, recovery:way-out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.core import admission, recovery
+from surefoot.core.admission import Admission, AttemptFacts, Controls, Press
+from surefoot.core.canonical import digest_text
+from surefoot.core.handoff import FactBounds, HandOff, hand_off_facts
+from surefoot.core.limits import Limits
+from surefoot.core.model import Action, Decision, Draft, ExecutorState, Kind, Notice, Receipt, State
+from surefoot.core.recovery import Decided, Intents
+from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
+from surefoot.errors import LedgerError, LedgerUncertain
+from surefoot.ledger.port import NotAppended
+from surefoot.runtime.barrier import Barrier
+from surefoot.runtime.inspection import inspect
+from surefoot.runtime.live import Batch, Call
+from surefoot.runtime.reconcile import Reconciled, Supervision, reconcile
+from surefoot.runtime.session import Session
+from surefoot.verifiers.port import IntentVerifier
+
+FIELDS = frozenset(
+    {"sessionPath", "runtimeEpoch", "revision", "attemptId", "inspectionId", "action", "note", "items"}
+)
+DEATHS_WINDOW = 1024
+KINDS = {
+    Action.CONFIRM: "confirmed",
+    Action.DENY: "denied",
+    Action.REJECT: "rejected",
+    Action.RELEASE: "released",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who presses, and how they were let in (TR-129)."""
+
+    who: str
+    channel: str
+    method: str = "call"
+    client: str | None = None
+    let_in_by: str = "os_user"
+    ancestry: str = "none"
+    assurance: str = "same-user"
+    not_a_person: str | None = None
+    """Why this caller may not decide (`inside_tool_body`, `descendant_of_tool`, `code_missing`); None when it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an action is answered with: an HTTP status and JSON. 200 carries the new snapshot."""
+
+    status: int
+    body: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The owner's settings that concern recovery."""
+
+    session_path: str
+    on_unknown: str = "stop"
+    resume_retry: str = "safe"
+    retry_enabled: bool = False
+    boot_id: str = ""
+    person_attached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One open call and what the table decides about it."""
+
+    receipt: Receipt
+    decided: Decided
+
+    @property
+    def runs_again(self) -> bool:
+        """Whether a resume carries it out by itself (TR-116); row 10 needs a person's own action."""
+        return self.decided.decision is Decision.RETRY and self.decided.row not in recovery.EXPLICIT_ONLY
+
+
+class Actions:
+    """Everything about the unknown calls of one owned session."""
+
+    def __init__(
+        self, session: Session, barrier: Barrier, supervision: Supervision, policy: Policy, limits: Limits
+    ) -> None:
+        self.session = session
+        self.barrier = barrier
+        self.policy = policy
+        self.reconciled = Reconciled()
+        self.state_of: Callable[[], str] = lambda: "idle"
+        self.waiting: Callable[[], bool] = lambda: False
+        self.notify: Callable[[Notice], None] = lambda notice: None
+        self._supervision = supervision
+        self._limits = limits
+        self._deaths = 0
+        self._parked: dict[str, tuple[Mapping[str, Any], Caller]] = {}
+
+    # Opening ----------------------------------------------------------------------------------
+
+    async def recover(self) -> Reconciled:
+        """Judge what a dead owner left, once. Runs no tool and sends nothing (TR-48, TR-49)."""
+        self.reconciled = await reconcile(self.session, self._supervision)
+        self._deaths = await self._count_deaths()
+        return self.reconciled
+
+    async def _count_deaths(self) -> int:
+        """Owners of this session that died within the last minutes (TR-56), by the turns they left."""
+        after = max(0, self.session.position - DEATHS_WINDOW)
+        since = self.session.scheduler.now_ms() - int(self._limits.owner_deaths_seconds * 1000)
+        entries = await self.session.ledger.read(self.session.session_id, after=after)
+        return sum(
+            entry.kind == Kind.TURN
+            and entry.payload.get("cause") == "runtime_restart"
+            and entry.at_ms >= since
+            for entry in entries
+        )
+
+    def owner_deaths(self) -> int:
+        """How many owners of this session died lately; three stop an unattended resume (UX-161)."""
+        return self._deaths
+
+    async def look(self, *, far: bool = False) -> None:
+        """Inspect every open write nobody has looked at yet; local verifiers only, unless `far` (TR-116)."""
+        for receipt in recovery.fencing(self.session.book.open()):
+            if receipt.inspection is None and (far or self.is_local(receipt)):
+                await inspect(
+                    self.session,
+                    self.barrier.registry,
+                    receipt,
+                    executor=self.executor(receipt),
+                    seconds=self._limits.inspect_seconds,
+                )
+
+    def plan(self) -> list[Planned]:
+        """The decision about every open call, in order of their start."""
+        return [Planned(receipt, self._decide(receipt)) for receipt in self.session.book.open()]
+
+    def executor(self, receipt: Receipt) -> ExecutorState:
+        """What carries the attempt out, as seen now (TR-208)."""
+        seen = self.barrier.executor(receipt)
+        if seen is ExecutorState.ALIVE or receipt.process is None:
+            return seen
+        return self._supervision.executor(receipt)
+
+    def _decide(self, receipt: Receipt) -> Decided:
+        scheduler = self.session.scheduler
+        seen = recovery.Seen(
+            executor=self.executor(receipt),
+            answered=receipt.attempt_id in self.session.answered,
+            boot_id=self.policy.boot_id,
+            now_boot_ms=scheduler.boot_ms(),
+            intents=self._intents(receipt),
+            later_write=recovery.later_write(receipt, self.session.book.started_since(receipt)),
+            tool_fault=self._tool_fault(receipt),
+            retry_enabled=self.policy.retry_enabled,
+            crash_attempts=self._limits.crash_attempts,
+            young_ms=int(self._limits.resume_retry_age_seconds * 1000),
+        )
+        return recovery.decide(recovery.facts_of(receipt, self.session.book, seen))
+
+    def _tool_fault(self, receipt: Receipt) -> str | None:
+        tool = self.barrier.registry.resolve(receipt.tool or receipt.asked_name)
+        return "tool_missing" if tool is None else None
+
+    def _intents(self, receipt: Receipt) -> Intents:
+        tool = self.barrier.registry.resolve(receipt.tool or "")
+        if not receipt.write_intents or tool is None or not isinstance(tool.verifier, IntentVerifier):
+            return Intents.NONE
+        undisturbed = tool.verifier.undisturbed(receipt)
+        return Intents.UNDISTURBED if undisturbed else Intents.DISTURBED
+
+    def is_local(self, receipt: Receipt) -> bool:
+        tool = self.barrier.registry.resolve(receipt.tool or "")
+        return tool is None or tool.verifier is None or not tool.verifier.far
+
+    # Resuming ---------------------------------------------------------------------------------
+
+    async def carry_out(self) -> list[Receipt]:
+        """Run the safe retries in call order: new attempts of the same calls, same keys (TR-115, TR-117)."""
+        if self.policy.resume_retry != "safe":
+            return []
+        await self.session.history()
+        receipts = []
+        for planned in self.plan():
+            if planned.runs_again and self._decide(planned.receipt).decision is Decision.RETRY:
+                receipts.append(await self._again(planned.receipt))
+        return receipts
+
+    async def _again(self, old: Receipt) -> Receipt:
+        attempt_id = self.session.scheduler.new_id("att")
+        payload = {
+            "attemptId": attempt_id,
+            "callId": old.call_id,
+            "turnId": old.turn_id,
+            "position": old.position,
+            "askedName": old.tool or old.asked_name,
+            "arguments": old.arguments,
+            "providerCallId": old.provider_call_id,
+            "supersedes": old.attempt_id,
+        }
+        await self.session.append(Draft(Kind.DISPATCHED, payload))
+        call = Call(
+            turn_id=old.turn_id,
+            call_id=old.call_id,
+            attempt_id=attempt_id,
+            asked_name=old.tool or old.asked_name,
+            arguments=old.arguments,
+            supersedes=old.attempt_id,
+            idempotency_key=old.idempotency_key,
+            reserved=True,
+        )
+        return await self.barrier.run(self.barrier.look(call), Batch())
+
+    async def facts_for_next_turn(self) -> str | None:
+        """The facts block for the next words of the person; None when there is nothing to tell (TR-64)."""
+        history = await self.session.history()
+        book = self.session.book
+        handed = [found for found in map(book.get, history.handed) if found is not None]
+        open_calls = {planned.receipt.attempt_id: planned.decided.decision for planned in self.plan()}
+        told = HandOff(
+            receipts=[*handed, *history.news(book)],
+            fencing=frozenset(receipt.attempt_id for receipt in recovery.fencing(book.open())),
+            decisions=open_calls,
+            silent=history.silent,
+        )
+        bounds = FactBounds(
+            self._limits.hand_off_calls,
+            self._limits.hand_off_files,
+            self._limits.hand_off_value_characters,
+            self._limits.hand_off_bytes,
+        )
+        return hand_off_facts(told, bounds)
+
+    # Snapshot ---------------------------------------------------------------------------------
+
+    def snapshot(self, *, inspected: str | None = None) -> dict[str, Any]:
+        """The facts of every open call and of those resolved last, as JSON (TR-139)."""
+        book = self.session.book
+        receipts, more = select(
+            book, calls=self._limits.snapshot_calls, resolved=self._limits.snapshot_resolved
+        )
+        facts = SessionFacts(
+            session_path=self.policy.session_path,
+            runtime_epoch=str(self.session.epoch),
+            barrier=self.session.level.value,
+            on_unknown=self.policy.on_unknown,
+            retry_enabled=self.policy.retry_enabled,
+            silent=self.reconciled.silent,
+            background=self._supervision.background(),
+        )
+        calls = [self._call_facts(receipt) for receipt in receipts]
+        return snapshot(
+            facts, self._controls(), calls, statistics=book.statistics(), more=more, inspected=inspected
+        )
+
+    def _call_facts(self, receipt: Receipt) -> CallFacts:
+        parked = self._parked.get(receipt.attempt_id)
+        return CallFacts(
+            receipt=receipt,
+            attempt=self._attempt_facts(receipt),
+            decision=self._decide(receipt).decision.value,
+            process=None if receipt.process is None else self._supervision.shown(receipt),
+            parked=None if parked is None else str(parked[0]["action"]),
+        )
+
+    def _attempt_facts(self, receipt: Receipt | None) -> AttemptFacts:
+        if receipt is None:
+            return admission.UNKNOWN_ATTEMPT
+        return admission.attempt_facts(
+            receipt,
+            self.session.book,
+            executor=self.executor(receipt),
+            verifiers_local=self.is_local(receipt),
+        )
+
+    def _controls(self) -> Controls:
+        phase = self.state_of()
+        if phase == "running" and self.waiting():
+            phase = "idle"  # the turn only waits for a person: a step border (TR-210)
+        return Controls(phase, "lease_lost" if self.session.lost else "owned")
+
+    # Acting -----------------------------------------------------------------------------------
+
+    async def act(self, request: Mapping[str, Any], caller: Caller) -> Answer:
+        """One action of a person or policy; the first rule that refuses it answers (TR-125)."""
+        malformed = _malformed(request, self._limits)
+        if malformed is not None:
+            return Answer(400, {"code": malformed, "message": malformed})
+        action = Action(request["action"])
+        if "items" in request:
+            return await self._act_on_items(action, request, caller)
+        receipt = self.session.book.get(request["attemptId"])
+        admitted = self._admit(action, request, caller, receipt)
+        if admitted.code is not None or receipt is None:
+            return self._refused(admitted, receipt)
+        if admitted.parked:
+            self._parked[receipt.attempt_id] = (request, caller)
+            return Answer(200, self.snapshot())
+        if action is Action.INSPECT:
+            return await self._inspect(receipt)
+        return await self._record(action, [(receipt, request.get("inspectionId"))], request, caller)
+
+    async def _act_on_items(self, action: Action, request: Mapping[str, Any], caller: Caller) -> Answer:
+        """Several calls in one commit, all or nothing (TR-132)."""
+        pairs = []
+        for item in request["items"]:
+            receipt = self.session.book.get(item["attemptId"])
+            single = {**request, **item}
+            admitted = self._admit(action, single, caller, receipt, bulk=True)
+            if admitted.code is not None or receipt is None:
+                return self._refused(admitted, receipt)
+            pairs.append((receipt, item.get("inspectionId")))
+        return await self._record(action, pairs, request, caller)
+
+    def _admit(
+        self,
+        action: Action,
+        request: Mapping[str, Any],
+        caller: Caller,
+        receipt: Receipt | None,
+        *,
+        bulk: bool = False,
+    ) -> Admission:
+        revision = request.get("revision")
+        press = Press(
+            action,
+            inspection_id=request.get("inspectionId"),
+            session_matches=request.get("sessionPath") == self.policy.session_path,
+            epoch_current=str(request.get("runtimeEpoch")) == str(self.session.epoch),
+            revision=self._judge_revision(revision, strict=bulk or action is Action.RETRY),
+            bulk=bulk,
+            not_a_person=None if action is Action.INSPECT else caller.not_a_person,
+        )
+        return admission.admit(press, self._controls(), self._attempt_facts(receipt))
+
+    def _judge_revision(self, revision: Any, *, strict: bool) -> str:
+        if not revision:
+            return "missing"
+        # A single press is judged by its own attempt's facts, so the whole snapshot need not be made for it.
+        return "current" if not strict or revision == self.snapshot()["revision"] else "stale"
+
+    def _refused(self, admitted: Admission, receipt: Receipt | None) -> Answer:
+        body: dict[str, Any] = {"code": admitted.code or "attempt_unknown", "message": admitted.code}
+        if admitted.reason:
+            body["reason"] = admitted.reason
+        if receipt is not None and receipt.resolution is not None:
+            body["record"] = receipt.resolution
+        body["runtimeEpoch"] = str(self.session.epoch)
+        body["revision"] = self.snapshot()["revision"]
+        return Answer(admitted.status if admitted.code else 409, body)
+
+    async def _inspect(self, receipt: Receipt) -> Answer:
+        try:
+            await inspect(
+                self.session,
+                self.barrier.registry,
+                receipt,
+                executor=self.executor(receipt),
+                seconds=self._limits.inspect_seconds,
+            )
+        except LedgerError as error:
+            return _storage_failed(error)
+        return Answer(200, self.snapshot(inspected=receipt.attempt_id))
+
+    async def _record(
+        self,
+        action: Action,
+        pairs: Sequence[tuple[Receipt, str | None]],
+        request: Mapping[str, Any],
+        caller: Caller,
+    ) -> Answer:
+        """Make the record; of two racing presses exactly one does, decided inside the commit (TR-131)."""
+        drafts = [
+            Draft(
+                Kind.RESOLVED,
+                {
+                    "attemptId": receipt.attempt_id,
+                    "resolution": self._resolution(action, inspection_id, request, caller),
+                },
+            )
+            for receipt, inspection_id in pairs
+        ]
+
+        def still_so() -> str | None:
+            for receipt, inspection_id in pairs:
+                now = self.session.book.get(receipt.attempt_id)
+                newest = None if now is None else (now.inspection or {}).get("id")
+                if inspection_id is not None and inspection_id != newest:
+                    return "inspection_stale"
+            return None
+
+        try:
+            answer = await self.session.append(*drafts, judge=still_so)
+        except LedgerError as error:
+            return _storage_failed(error)
+        if isinstance(answer, NotAppended):
+            now = self.session.book.get(pairs[0][0].attempt_id)
+            return self._refused(Admission(answer.code), now)
+        return Answer(200, self.snapshot())
+
+    def _resolution(
+        self, action: Action, inspection_id: str | None, request: Mapping[str, Any], caller: Caller
+    ) -> dict[str, Any]:
+        return {
+            "kind": KINDS[action],
+            "who": caller.who,
+            "channel": caller.channel,
+            "method": caller.method,
+            "client": caller.client,
+            "letInBy": caller.let_in_by,
+            "ancestry": caller.ancestry,
+            "assurance": caller.assurance,
+            "revision": request.get("revision"),
+            "inspectionId": inspection_id,
+            "at": self.session.scheduler.now_ms(),
+            "note": request.get("note"),
+        }
+
+    async def border(self) -> None:
+        """A step border: parked presses are judged again, and recorded or dropped with their code (TR-210)."""
+        parked, self._parked = self._parked, {}
+        for attempt_id, (request, caller) in parked.items():
+            receipt = self.session.book.get(attempt_id)
+            action = Action(request["action"])
+            if receipt is None:
+                continue
+            press = Press(
+                action,
+                inspection_id=request.get("inspectionId"),
+                epoch_current=str(request.get("runtimeEpoch")) == str(self.session.epoch),
+                not_a_person=caller.not_a_person,
+            )
+            controls = Controls("idle", "lease_lost" if self.session.lost else "owned")
+            admitted = admission.admit(press, controls, self._attempt_facts(receipt))
+            answer = self._refused(admitted, receipt)
+            if admitted.code is None:
+                pair = [(receipt, request.get("inspectionId"))]
+                answer = await self._record(action, pair, request, caller)
+            if answer.status != 200:
+                facts = {"attemptId": attempt_id, "action": action.value, "code": answer.body["code"]}
+                self.notify(Notice("parked_dropped", facts))
+
+
+def _storage_failed(error: LedgerError) -> Answer:
+    body: dict[str, Any] = {"code": "storage_failed", "message": error.message}
+    if isinstance(error, LedgerUncertain):
+        body["reason"] = "uncertain"
+    return Answer(409, body)
+
+
+def _malformed(request: Mapping[str, Any], limits: Limits) -> str | None:
+    """Rule 3 of TR-125, as far as it concerns the value itself."""
+    if set(request) - FIELDS:
+        return "unknown_field"
+    if request.get("action") not in set(Action):
+        return "unknown_action"
+    texts = ("sessionPath", "runtimeEpoch", "revision", "attemptId", "inspectionId", "note")
+    if any(request.get(name) is not None and not isinstance(request[name], str) for name in texts):
+        return "bad_request"
+    if len(request.get("note") or "") > limits.note_characters:
+        return "bad_request"
+    items = request.get("items")
+    if items is None:
+        return None if request.get("attemptId") else "bad_request"
+    if request["action"] not in {action.value for action in KINDS}:
+        return "bad_request"
+    return _malformed_items(items, limits)
+
+
+def _malformed_items(items: Any, limits: Limits) -> str | None:
+    if not isinstance(items, list) or not 0 < len(items) <= limits.bulk_items:
+        return "bad_request"
+    for item in items:
+        if not isinstance(item, dict) or not isinstance(item.get("attemptId"), str):
+            return "bad_request"
+        if set(item) - {"attemptId", "inspectionId"}:
+            return "unknown_field"
+    return None
+
+
+def code_of(attempt_id: str, inspection_id: str | None) -> str:
+    """The two characters that a decision against the evidence must repeat; new with each inspection (UX-74)."""
+    digest = digest_text(f"{attempt_id}/{inspection_id or ''}")[7:]
+    letters = "23456789abcdefghjkmnpqrstuvwxyz"
+    return "".join(letters[int(digest[place : place + 4], 16) % len(letters)] for place in (0, 4))
+
+
+def undecided(receipts: Iterable[Receipt]) -> list[Receipt]:
+    """The open writes that nobody has decided about: what exit code 3 is for (UX-34, UX-162)."""
+    return [
+        receipt
+        for receipt in recovery.fencing(receipts)
+        if receipt.state is State.UNKNOWN and receipt.resolution is None
+    ]

@@ -1,0 +1,108 @@
+"""Looking at the world about one unknown call, and recording what was seen.
+
+Owns: running a verifier off the input path within its time, and the map from what it
+saw to the four inspection states (TR-101 to TR-104). Does not own: what a verifier
+looks at (`verifiers`), what follows (`core.recovery`).
+Promises: recovery:never-guess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.core.canonical import canonical_json
+from surefoot.core.model import Draft, ExecutorState, Grade, InspectionState, Kind, Receipt
+from surefoot.ledger.port import NotAppended
+from surefoot.runtime.session import Session
+from surefoot.runtime.tools import Registry, observe
+from surefoot.verifiers.port import EVIDENCE_BYTES, SUMMARY_CHARACTERS, Deadline, Observation
+
+INSPECT_SECONDS = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a look may record: its state, and whether it proves the effect by itself."""
+
+    state: InspectionState
+    proven: bool
+
+
+def map_observation(seen: Observation) -> Seen:
+    """The table of TR-101; pure and total."""
+    if seen.state == "present":
+        return Seen(InspectionState.PRESENT, seen.grade is Grade.PROOF)
+    if seen.state == "absent" and seen.fenced and seen.grade is Grade.PROOF:
+        return Seen(InspectionState.ABSENT_FENCED, False)
+    if seen.state == "satisfied":
+        return Seen(InspectionState.POSTCONDITION_SATISFIED, False)
+    return Seen(InspectionState.UNKNOWN, False)
+
+
+async def inspect(
+    session: Session,
+    registry: Registry,
+    receipt: Receipt,
+    *,
+    executor: ExecutorState,
+    seconds: float = INSPECT_SECONDS,
+) -> Mapping[str, Any] | None:
+    """Look once and record it under a new inspection id; None when the call was resolved meanwhile.
+
+    Raises `LedgerError` when the record could not be made; the older inspection then stays.
+    """
+    verifier_name, seen = await _observe(session, registry, receipt, executor, seconds)
+    mapped = map_observation(seen)
+    inspection = {
+        "id": session.scheduler.new_id("ins"),
+        "state": mapped.state.value,
+        "grade": _grade(seen, mapped).value,
+        "summary": seen.summary[:SUMMARY_CHARACTERS],
+        "evidence": _bounded(seen.evidence),
+        "doesNotProve": seen.does_not_prove[:SUMMARY_CHARACTERS],
+        "verifier": verifier_name,
+        "reason": seen.reason if mapped.state is InspectionState.UNKNOWN else None,
+        "observedAt": session.scheduler.now_ms(),
+    }
+    payload = {"attemptId": receipt.attempt_id, "inspection": inspection, "proven": mapped.proven}
+
+    def still_open() -> str | None:
+        return None if session.book.is_open(receipt.attempt_id) else "already_resolved"
+
+    answer = await session.append(Draft(Kind.INSPECTED, payload), judge=still_open)
+    return None if isinstance(answer, NotAppended) else inspection
+
+
+async def _observe(
+    session: Session, registry: Registry, receipt: Receipt, executor: ExecutorState, seconds: float
+) -> tuple[str | None, Observation]:
+    tool = registry.resolve(receipt.tool or "")
+    if tool is None or tool.name != receipt.tool:
+        return None, Observation("unknown", reason="target_gone")
+    if tool.verifier is None:
+        return None, Observation("unknown", reason="no_verifier")
+    verifier = tool.verifier
+    scheduler = session.scheduler
+    deadline = Deadline(scheduler.boot_ms() + int(seconds * 1000))
+    fenced = executor is ExecutorState.ENDED
+    look = scheduler.thread(
+        lambda: observe(verifier, receipt, deadline, fenced=fenced), f"inspect {receipt.attempt_id}"
+    )
+    if not await scheduler.wait(look, seconds=seconds):
+        return verifier.name, Observation("unknown", reason="verifier_timeout")
+    return verifier.name, look.result()
+
+
+def _grade(seen: Observation, mapped: Seen) -> Grade:
+    """What holds now says nothing certain about what the call did, so it is `strong` at most (TR-101)."""
+    if mapped.state is InspectionState.POSTCONDITION_SATISFIED:
+        return Grade.STRONG
+    return seen.grade
+
+
+def _bounded(evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Evidence above its bound is counted, never silently dropped (TR-185)."""
+    size = len(canonical_json(dict(evidence)).encode())
+    return dict(evidence) if size <= EVIDENCE_BYTES else {"omittedBytes": size}

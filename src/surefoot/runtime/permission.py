@@ -1,0 +1,303 @@
+"""Pure. May this call run without a question? Modes and rules (UX-38 to UX-40).
+
+Owns: the form of rules, their precedence, and the verdict. Does not own: asking, the
+binding of an answer to arguments (`barrier`), or anything about unknown calls: no verdict
+answers for one, lifts a fence or enables `retry`.
+Promises: deny beats ask beats allow, whatever the order or source.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from surefoot.core.effects import Effect
+from surefoot.core.model import EffectClass, Word
+from surefoot.errors import SettingsError
+from surefoot.runtime.tools import Tool
+
+SHELL = "Bash"
+FILE_TOOLS = frozenset({"Read", "Write", "Edit", "Glob", "Grep"})
+EDITS = frozenset({"Write", "Edit"})
+_RULE = re.compile(r"\s*([A-Za-z_*?][A-Za-z0-9_.*?-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
+
+
+class Mode(Word):
+    """How far a session may go without a question (UX-38)."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    PLAN = "plan"
+    DONT_ASK = "dontAsk"
+    BYPASS = "bypassPermissions"
+
+
+class VerdictKind(Word):
+    """What is done with a call."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    DENY = "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`Tool`, `Tool(pattern)` or `mcp__server__tool`, as written in `text`."""
+
+    text: str
+    name: str
+    pattern: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """All rules of a session; where they come from makes no difference."""
+
+    allow: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+    roots: tuple[str, ...] = ()
+    """The workspace: real paths that patterns without a leading `/` start from."""
+    home: str | None = None
+    """What `~` means in a pattern."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The answer, the rule that gave it (as written, or None), and one sentence."""
+
+    kind: VerdictKind
+    rule: str | None
+    reason: str
+
+
+def mode_of(text: str) -> Mode:
+    """Read a mode; `manual` is another word for `default`. Raises `SettingsError`."""
+    if text == "manual":
+        return Mode.DEFAULT
+    try:
+        return Mode(text)
+    except ValueError:
+        known = ", ".join(mode.value for mode in Mode)
+        raise SettingsError(f"{text!r} is no permission mode; use one of {known}, manual") from None
+
+
+def parse_rules(
+    allow: Iterable[str] = (),
+    ask: Iterable[str] = (),
+    deny: Iterable[str] = (),
+    *,
+    roots: Iterable[str] = (),
+    home: str | None = None,
+) -> Rules:
+    """Read rules as written. Raises `SettingsError` that quotes the rule which cannot be read."""
+    return Rules(
+        tuple(map(parse_rule, allow)),
+        tuple(map(parse_rule, ask)),
+        tuple(map(parse_rule, deny)),
+        tuple(roots),
+        home,
+    )
+
+
+def parse_rule(text: str) -> Rule:
+    """Read one rule. Raises `SettingsError`."""
+    if not isinstance(text, str):
+        raise SettingsError(f"permission rule {text!r} is not text; write it as 'Tool' or 'Tool(pattern)'")
+    found = _RULE.fullmatch(text)
+    if found is None:
+        raise SettingsError(f"permission rule {text!r} cannot be read; write it as 'Tool' or 'Tool(pattern)'")
+    name, pattern = found[1], found[2]
+    if pattern is not None and not pattern.strip():
+        raise SettingsError(
+            f"permission rule {text!r} has an empty pattern; write {name!r} for every call of it"
+        )
+    if pattern is not None and name.startswith("mcp__"):
+        raise SettingsError(f"permission rule {text!r}: an MCP tool takes no pattern; write {name!r}")
+    return Rule(text, name, None if pattern is None else pattern.strip())
+
+
+def decide(rules: Rules, mode: Mode, tool: Tool, subjects: Sequence[str] | None, effect: Effect) -> Verdict:
+    """Decide one call. `subjects` is None for a tool without any, empty when they cannot be told.
+
+    Subjects of file tools are real paths, those of a shell every simple command of the line (UX-40).
+    """
+    found = _by_deny(rules, tool, subjects)
+    if found is not None:
+        return found
+    if mode is Mode.PLAN:
+        return _in_plan(rules, tool, subjects, effect)
+    if mode is Mode.BYPASS:
+        return _in_bypass(rules, tool, subjects)
+    verdict = _by_rules(rules, tool, subjects) or _by_mode(rules, mode, tool, subjects, effect)
+    return _unasked(mode, verdict)
+
+
+def _unasked(mode: Mode, verdict: Verdict) -> Verdict:
+    if mode is Mode.DONT_ASK and verdict.kind is VerdictKind.ASK:
+        return Verdict(
+            VerdictKind.DENY, verdict.rule, f"{verdict.reason}; mode dontAsk refuses instead of asking"
+        )
+    return verdict
+
+
+def _by_deny(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdict | None:
+    for rule in rules.deny:
+        if _names(rule, tool) and _any(rule, rules, tool, subjects):
+            return Verdict(VerdictKind.DENY, rule.text, f"the rule {rule.text!r} denies it")
+    return None
+
+
+def _by_rules(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdict | None:
+    for rule in rules.ask:
+        if _names(rule, tool) and _any(rule, rules, tool, subjects):
+            return Verdict(VerdictKind.ASK, rule.text, f"the rule {rule.text!r} asks")
+    if subjects is not None and not subjects:
+        return Verdict(VerdictKind.ASK, None, "it cannot be told what it would do")
+    named = [rule for rule in rules.allow if _names(rule, tool)]
+    whole = next((rule for rule in named if rule.pattern is None), None)
+    if whole is not None:
+        return Verdict(VerdictKind.ALLOW, whole.text, f"the rule {whole.text!r} allows it")
+    if not subjects:
+        return None
+    deciding: list[str] = []
+    for subject in subjects:
+        match = next((rule for rule in named if _matches(rule, rules, tool, subject)), None)
+        if match is None:
+            return None
+        deciding.append(match.text)
+    told = ", ".join(dict.fromkeys(deciding))
+    return Verdict(VerdictKind.ALLOW, deciding[0], f"allowed by {told}")
+
+
+def _by_mode(rules: Rules, mode: Mode, tool: Tool, subjects: Sequence[str] | None, effect: Effect) -> Verdict:
+    if effect.interaction:
+        return Verdict(VerdictKind.ALLOW, None, "it is a question to a person")
+    inside = _inside(rules, tool, subjects)
+    if effect.effect_class is EffectClass.READ_ONLY:
+        if inside:
+            return Verdict(VerdictKind.ALLOW, None, "it only reads")
+        return Verdict(VerdictKind.ASK, None, "it reads outside the workspace")
+    if effect.effect_class is EffectClass.IDEMPOTENT_WRITE and not effect.reach:
+        return Verdict(VerdictKind.ALLOW, None, "it changes nothing but its own session")
+    if mode is Mode.ACCEPT_EDITS and tool.rule_name in EDITS and subjects and inside and rules.roots:
+        return Verdict(VerdictKind.ALLOW, None, "mode acceptEdits lets edits inside the workspace pass")
+    return Verdict(VerdictKind.ASK, None, "no rule allows it")
+
+
+def _in_plan(rules: Rules, tool: Tool, subjects: Sequence[str] | None, effect: Effect) -> Verdict:
+    """Mode plan offers only proven readers; a reader outside the workspace is still asked about."""
+    if effect.interaction:
+        return Verdict(VerdictKind.ALLOW, None, "it is a question to a person")
+    if effect.effect_class is not EffectClass.READ_ONLY:
+        return Verdict(VerdictKind.DENY, None, "mode plan lets only readers run")
+    return _by_rules(rules, tool, subjects) or _by_mode(rules, Mode.PLAN, tool, subjects, effect)
+
+
+def _in_bypass(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdict:
+    """Everything that no deny rule names; what cannot be told apart from a denied call is asked."""
+    patterns = [rule.text for rule in rules.deny if _names(rule, tool) and rule.pattern is not None]
+    if patterns and not subjects:
+        told = ", ".join(patterns)
+        return Verdict(VerdictKind.ASK, patterns[0], f"it cannot be told whether {told} denies it")
+    return Verdict(VerdictKind.ALLOW, None, "mode bypassPermissions")
+
+
+def _inside(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> bool:
+    """Whether every path of a file tool lies in the workspace; other tools have no paths to compare."""
+    if tool.rule_name not in FILE_TOOLS or not rules.roots:
+        return True
+    return all(any(_below(subject, root) for root in rules.roots) for subject in subjects or ())
+
+
+def _below(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
+
+
+def _names(rule: Rule, tool: Tool) -> bool:
+    """Whether a rule speaks of this tool: by its name, an alias, or the name rules know it by."""
+    names = {tool.name, *tool.aliases, *([tool.rule_name] if tool.rule_name else [])}
+    if any(_compiled(rule.name, False).fullmatch(name) for name in names):
+        return True
+    # `mcp__server` speaks of every tool of that server.
+    server = rule.name.startswith("mcp__") and rule.name.count("__") == 1
+    return server and any(name.startswith(rule.name + "__") for name in names)
+
+
+def _any(rule: Rule, rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> bool:
+    if rule.pattern is None:
+        return True
+    return any(_matches(rule, rules, tool, subject) for subject in subjects or ())
+
+
+def _matches(rule: Rule, rules: Rules, tool: Tool, subject: str) -> bool:
+    if rule.pattern is None:
+        return True
+    if tool.rule_name == SHELL:
+        return any(_compiled(pattern, False).fullmatch(subject) for pattern in _shell_patterns(rule.pattern))
+    if tool.rule_name in FILE_TOOLS:
+        patterns = _path_patterns(rule.pattern, rules.roots, rules.home)
+        return any(_compiled(pattern, True).fullmatch(subject) for pattern in patterns)
+    return any(_compiled(pattern, False).fullmatch(subject) for pattern in _address_patterns(rule.pattern))
+
+
+def _shell_patterns(pattern: str) -> tuple[str, ...]:
+    """`git push *` also means `git push` alone; `git push:*` is the same rule as other agents write it."""
+    pattern = re.sub(r"\s+", " ", pattern)
+    if pattern.endswith(":*"):
+        return (pattern[:-2], pattern[:-2] + " *")
+    if pattern.endswith(" *"):
+        return (pattern[:-2], pattern)
+    return (pattern,)
+
+
+def _address_patterns(pattern: str) -> tuple[str, ...]:
+    """`domain:host` means every address of that host."""
+    if pattern.startswith("domain:"):
+        host = pattern.removeprefix("domain:")
+        return tuple(f"{scheme}://{host}{rest}" for scheme in ("http", "https") for rest in ("", "/**", ":*"))
+    return (pattern,)
+
+
+def _path_patterns(pattern: str, roots: Sequence[str], home: str | None) -> tuple[str, ...]:
+    """Absolute patterns: `~` is home, a name alone means it anywhere, a relative one starts at the roots."""
+    if pattern.startswith("~/") and home is not None:
+        pattern = f"{home.rstrip('/')}/{pattern[2:]}"
+    elif pattern.startswith("//"):
+        pattern = pattern[1:]
+    if pattern.startswith(("/", "**")):
+        started = [pattern]
+    elif "/" not in pattern:
+        started = [f"/**/{pattern}", f"/{pattern}"]
+    else:
+        relative = pattern.removeprefix("./")
+        started = [f"{root.rstrip('/')}/{relative}" for root in roots] or [f"/**/{relative}"]
+    # A folder's pattern also means the folder itself, which a search may be given.
+    folders = [text.removesuffix("/**") for text in started if text.endswith("/**") and len(text) > 3]
+    return (*started, *folders)
+
+
+@functools.lru_cache(maxsize=1024)
+def _compiled(pattern: str, path: bool) -> re.Pattern[str]:
+    """`**` is anything, `*` anything (in a path: within one name), `?` one character."""
+    pieces: list[str] = []
+    index = 0
+    while index < len(pattern):
+        if path and pattern.startswith("**/", index):
+            pieces.append("(?:.*/)?")
+            index += 3
+        elif pattern.startswith("**", index):
+            pieces.append(".*")
+            index += 2
+        elif pattern[index] == "*":
+            pieces.append("[^/]*" if path else ".*")
+            index += 1
+        elif pattern[index] == "?":
+            pieces.append("[^/]" if path else ".")
+            index += 1
+        else:
+            pieces.append(re.escape(pattern[index]))
+            index += 1
+    return re.compile("".join(pieces), re.DOTALL)

@@ -1,0 +1,272 @@
+"""What a new owner finds, and writes back once: the truth about calls of a dead one.
+
+Owns: the plan of reconciliation (TR-48 to TR-56) and its single commit. Does not own: what
+is decided about the open calls it leaves (`core.recovery`), the retries (`actions`).
+Promises: recovery:no-self-start, recovery:never-guess, receipt:exact.
+
+It runs no tool, starts no process and sends no request (TR-49). It reads the ledger,
+its witness, and through `Supervision` the run folders and what the kernel says of their processes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from surefoot.core.model import (
+    Draft,
+    EffectClass,
+    EffectTrace,
+    Entry,
+    ExecutorState,
+    Kind,
+    Receipt,
+    State,
+    TurnStatus,
+)
+from surefoot.ledger.port import NotAppended
+from surefoot.errors import BrokenInvariant
+from surefoot.runtime.session import Session
+from surefoot.runtime.tools import NEVER_RAN, Outcome
+
+TURN_WINDOW = 256
+_UNFINISHED = frozenset(
+    {
+        TurnStatus.QUEUED,
+        TurnStatus.RUNNING,
+        TurnStatus.WAITING_USER,
+        TurnStatus.CANCELLING,
+        TurnStatus.RECOVERING,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What the records of a supervised command prove. `outcome` None: nothing beyond that it started."""
+
+    outcome: Outcome | None
+    executor: ExecutorState
+    process: Mapping[str, Any] = field(default_factory=dict)
+    """Keys merged into the process record, e.g. the pid its claim names."""
+
+
+class Supervision(Protocol):
+    """What the run folders of supervised commands prove. Reads only, but for `judge`."""
+
+    def judge(self, receipt: Receipt, *, epoch: int) -> Judged:
+        """Say how a command ended; puts a reconciliation's claim where none stands (TR-67)."""
+        ...
+
+    def executor(self, receipt: Receipt) -> ExecutorState:
+        """Whether something of this attempt can still act (TR-208)."""
+        ...
+
+    def shown(self, receipt: Receipt) -> Mapping[str, Any] | None:
+        """`{state, pid, log, choices}` for a snapshot (TR-70)."""
+        ...
+
+    def background(self) -> Sequence[Mapping[str, Any]]:
+        """Listed resources of this ledger, also of other sessions (TR-205, TR-78)."""
+        ...
+
+
+class NoSupervision:
+    """For sessions without supervised tools: no record proves anything."""
+
+    def judge(self, receipt: Receipt, *, epoch: int) -> Judged:
+        return Judged(None, ExecutorState.NOT_PROVEN)
+
+    def executor(self, receipt: Receipt) -> ExecutorState:
+        recorded = (receipt.executor or {}).get("state")
+        return ExecutorState(recorded) if recorded else ExecutorState.NOT_PROVEN
+
+    def shown(self, receipt: Receipt) -> Mapping[str, Any] | None:
+        return None
+
+    def background(self) -> Sequence[Mapping[str, Any]]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """What reconciliation found: attempts it judged, and whether a turn had been interrupted."""
+
+    judged: tuple[str, ...] = ()
+    interrupted_turn: str | None = None
+    silent: bool = False
+    tail_lost: bool = False
+
+
+async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
+    """Judge every unsettled attempt of earlier owners, in one commit; a second call finds nothing to do.
+
+    Raises `LedgerError` when the commit fails: the session may be read, and its fence is as if it had been written.
+    """
+    drafts: list[Draft] = []
+    lost = session.claim.tail.lost
+    for receipt in session.book.unsettled():
+        drafts.append(_judge(session, receipt, supervision, tail_lost=lost))
+    for receipt in session.book.open():
+        drafts.extend(_late_truth(session, receipt, supervision))
+    judged = tuple(draft.payload["attemptId"] for draft in drafts)
+    if lost and not _stands_for_the_tail(session):
+        drafts.extend(_tail_call(session))
+    turn, status, silent = await _interrupted_turn(session)
+    if turn is not None and status is not None:
+        drafts.extend(_interruption(turn, status, silent, judged))
+    if drafts:
+        answer = await session.append(*drafts)
+        if isinstance(answer, NotAppended):
+            raise BrokenInvariant(f"reconciliation of {session.session_id!r} was refused: {answer.code}")
+    return Reconciled(judged, turn, silent, lost)
+
+
+def _judge(session: Session, receipt: Receipt, supervision: Supervision, *, tail_lost: bool) -> Draft:
+    now_ms = session.scheduler.now_ms()
+    if receipt.state is State.DISPATCHED:
+        if tail_lost and receipt.epoch == session.claim.previous_epoch:
+            # Its start may have stood in the part of the ledger that is missing (TR-196).
+            return _closed(
+                receipt, Outcome("", State.UNKNOWN, "ledger_tail_lost"), now_ms, ExecutorState.NOT_PROVEN
+            )
+        return _never_started(receipt)
+    if receipt.process is not None:
+        judged = supervision.judge(receipt, epoch=session.epoch)
+        if judged.outcome is not None:
+            return _closed(receipt, judged.outcome, now_ms, judged.executor, judged.process)
+        return _closed(receipt, _owner_died(), now_ms, judged.executor, judged.process)
+    # The owner was proven dead, and with it every thread of its own; a take-over proves nothing (TR-175).
+    executor = ExecutorState.ALIVE if session.claim.taken_over else ExecutorState.ENDED
+    if executor is ExecutorState.ENDED and "starts_processes" in receipt.notes:
+        executor = ExecutorState.NOT_PROVEN
+    return _closed(receipt, _owner_died(), now_ms, executor)
+
+
+def _owner_died() -> Outcome:
+    return Outcome("", state=State.UNKNOWN, reason="owner_died")
+
+
+def _never_started(receipt: Receipt) -> Draft:
+    payload = {
+        "attemptId": receipt.attempt_id,
+        "reason": "owner_died_before_start",
+        "effectTrace": EffectTrace.NONE.value,
+    }
+    return Draft(Kind.NOT_STARTED, payload)
+
+
+def _closed(
+    receipt: Receipt,
+    outcome: Outcome,
+    now_ms: int,
+    executor: ExecutorState,
+    process: Mapping[str, Any] | None = None,
+) -> Draft:
+    payload: dict[str, Any] = {
+        "attemptId": receipt.attempt_id,
+        "state": outcome.state.value,
+        "reason": outcome.reason,
+        "errorKind": outcome.error_kind,
+        "effectTrace": _trace(receipt, outcome).value,
+        "finishedAt": now_ms,
+        "executor": {"state": executor.value},
+    }
+    if outcome.state is not State.UNKNOWN:
+        payload["result"] = {"text": outcome.text, "isError": outcome.state is State.FAILED}
+    if process:
+        payload["process"] = {**(receipt.process or {}), **process}
+    return Draft(Kind.CLOSED, payload)
+
+
+def _trace(receipt: Receipt, outcome: Outcome) -> EffectTrace:
+    if outcome.effect_trace is not None:
+        return outcome.effect_trace
+    if receipt.effect_class is EffectClass.READ_ONLY:
+        return EffectTrace.NONE
+    return EffectTrace.DONE if outcome.state is State.SUCCEEDED else EffectTrace.POSSIBLE
+
+
+def _late_truth(session: Session, receipt: Receipt, supervision: Supervision) -> list[Draft]:
+    """An exit record found after all settles a call that was left unknown (TR-43, TR-73)."""
+    if receipt.process is None or receipt.reason == "child_open":
+        return []
+    judged = supervision.judge(receipt, epoch=session.epoch)
+    outcome = judged.outcome
+    if outcome is None or outcome.state is State.UNKNOWN or outcome is NEVER_RAN:
+        return []
+    payload = {
+        "attemptId": receipt.attempt_id,
+        "settles": True,
+        "state": outcome.state.value,
+        "errorKind": outcome.error_kind,
+        "effectTrace": _trace(receipt, outcome).value,
+        "result": {"text": outcome.text, "isError": outcome.state is State.FAILED},
+        "source": "exit_record",
+        "at": session.scheduler.now_ms(),
+    }
+    return [Draft(Kind.LATE, payload)]
+
+
+def _stands_for_the_tail(session: Session) -> bool:
+    return any(receipt.tool == "ledger" for receipt in session.book.open())
+
+
+def _tail_call(session: Session) -> list[Draft]:
+    """One open call of tool `ledger` stands for what the missing entries may have started (TR-196)."""
+    attempt_id = session.scheduler.new_id("att")
+    call = {
+        "attemptId": attempt_id,
+        "callId": session.scheduler.new_id("cal"),
+        "turnId": "",
+        "position": 0,
+        "askedName": "ledger",
+        "tool": "ledger",
+        "class": EffectClass.UNKNOWN.value,
+        "reach": ["*"],
+    }
+    closed = {
+        "attemptId": attempt_id,
+        "state": State.UNKNOWN.value,
+        "reason": "ledger_tail_lost",
+        "effectTrace": EffectTrace.POSSIBLE.value,
+        "executor": {"state": ExecutorState.NOT_PROVEN.value},
+        "finishedAt": session.scheduler.now_ms(),
+    }
+    notice = {"code": "tail_lost", "detail": session.claim.tail.detail}
+    return [Draft(Kind.DISPATCHED, call), Draft(Kind.CLOSED, closed), Draft(Kind.NOTICE, notice)]
+
+
+async def _interrupted_turn(session: Session) -> tuple[str | None, TurnStatus | None, bool]:
+    """The turn the dead owner left unfinished, and whether it had shown nothing yet (TR-55).
+
+    Read backwards from the end in growing windows: turns end often, so the first one nearly always does.
+    """
+    window = TURN_WINDOW
+    while True:
+        after = max(0, session.position - window)
+        entries = await session.ledger.read(session.session_id, after=after)
+        turns = [entry for entry in entries if entry.kind == Kind.TURN]
+        if turns or after == 0:
+            return _judge_turn(turns, entries)
+        window *= 4
+
+
+def _judge_turn(turns: list[Entry], entries: list[Entry]) -> tuple[str | None, TurnStatus | None, bool]:
+    if not turns or turns[-1].payload.get("status") not in _UNFINISHED:
+        return None, None, False
+    turn_id = turns[-1].payload["turnId"]
+    # A cancel that was recorded is not lost to the crash that followed it (TR-180).
+    cancelling = turns[-1].payload["status"] == TurnStatus.CANCELLING
+    status = TurnStatus.CANCELLED if cancelling else TurnStatus.INTERRUPTED
+    spoke = any(entry.kind == Kind.ASSISTANT and entry.payload.get("turnId") == turn_id for entry in entries)
+    return turn_id, status, not spoke
+
+
+def _interruption(turn_id: str, status: TurnStatus, silent: bool, judged: tuple[str, ...]) -> list[Draft]:
+    turn = {"turnId": turn_id, "status": status.value, "cause": "runtime_restart", "silent": silent}
+    return [
+        Draft(Kind.TURN, turn),
+        Draft(Kind.HAND_OFF, {"turnId": turn_id, "attempts": list(judged), "silent": silent}),
+    ]

@@ -1,0 +1,81 @@
+"""What the run folders of supervised commands prove to a new owner.
+
+Owns: the map from a look at a run folder to what reconciliation writes. Does not own:
+the look (`tools.processes.seen`), the write (`runtime.reconcile`).
+Promises: receipt:exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from surefoot.core.model import EffectClass, ExecutorState, Receipt, State
+from surefoot.runtime.reconcile import Judged
+from surefoot.tools.processes import kernel
+from surefoot.tools.processes.background import list_background
+from surefoot.tools.processes.seen import ProcessState, Seen, look, outcome_of
+
+CHOICES = ("adopt", "kill", "leave")
+
+
+class RunFolders:
+    """Supervision over the `processes` folder of one ledger."""
+
+    def __init__(self, processes: Path, *, background_probe_seconds: float) -> None:
+        self._processes = processes
+        self._probe_ms = int(background_probe_seconds * 1000)
+
+    def judge(self, receipt: Receipt, *, epoch: int) -> Judged:
+        """How a command of a dead owner ended. An unclaimed one is claimed here, so that it never runs."""
+        record = receipt.process or {}
+        seen = look(record, boot_id=kernel.boot_id(), epoch=epoch, claim=True)
+        outcome = outcome_of(
+            seen,
+            receipt.effect_class or EffectClass.UNKNOWN,
+            clients=tuple(record.get("clients") or ()),
+            background_probe_ms=self._probe_ms if record.get("background") else None,
+        )
+        settled = (
+            None if outcome.state is State.UNKNOWN and seen.state is not ProcessState.EXITED else outcome
+        )
+        return Judged(settled, seen.executor, _identity(seen))
+
+    def executor(self, receipt: Receipt) -> ExecutorState:
+        """As the kernel and the records say now; nothing is written."""
+        return self._seen(receipt).executor
+
+    def shown(self, receipt: Receipt) -> Mapping[str, Any] | None:
+        """A survivor for the snapshot; None for a command that never ran."""
+        if receipt.process is None:
+            return None
+        seen = self._seen(receipt)
+        if seen.state is ProcessState.NEVER_RAN:
+            return None
+        state = "gone" if seen.state is ProcessState.UNCLEAR else seen.state.value
+        alive = seen.executor is ExecutorState.ALIVE
+        log = receipt.process.get("log")
+        return {"state": state, "pid": seen.pid, "log": log, "choices": list(CHOICES) if alive else []}
+
+    def background(self) -> Sequence[Mapping[str, Any]]:
+        """Every command started in the background that still runs, of any session of the ledger."""
+        return [
+            {
+                "attemptId": survivor.attempt_id,
+                "pid": survivor.pid,
+                "command": survivor.command,
+                "log": survivor.log,
+                "startedBoot": survivor.started_boot_ms,
+            }
+            for survivor in list_background(self._processes)
+        ]
+
+    def _seen(self, receipt: Receipt) -> Seen:
+        return look(receipt.process or {}, boot_id=kernel.boot_id())
+
+
+def _identity(seen: Seen) -> dict[str, Any]:
+    if seen.pid is None:
+        return {}
+    return {"pid": seen.pid, "startTicks": seen.start_ticks, "group": seen.group}
