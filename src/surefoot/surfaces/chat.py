@@ -60,6 +60,8 @@ class Driver(Protocol):
 
     async def stop(self) -> None: ...
 
+    def take_parked(self) -> list[str]: ...
+
     async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]: ...
 
     async def command(self, word: str, rest: str) -> list[str]: ...
@@ -209,6 +211,24 @@ class Chat:
         if own:
             self._tell_end(end)
             self.show_cards()
+            self._deliver_parked(end)
+
+    def _deliver_parked(self, end: Any) -> None:
+        """Words typed while a turn ran begin the next one; after a stop they are offered again (UX-18)."""
+        parked = self.driver.take_parked()
+        if not parked or self._leaving:
+            return
+        if str(getattr(end, "status", "")) == "completed":
+            self._begin(self.driver.submit("\n\n".join(parked)))
+            return
+        self.say(say("offered_prompt", self.screen.language))
+        self._session.default_buffer.insert_text("\n".join(parked))
+
+    def leave(self) -> None:
+        """Leave from outside, as if the terminal had been closed."""
+        self._leaving = True
+        if self._session is not None and self._session.app.is_running:
+            self._session.app.exit(exception=EOFError)
 
     def _tell_end(self, end: Any) -> None:
         if end is None:

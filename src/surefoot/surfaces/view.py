@@ -11,7 +11,7 @@ two surfaces that show one ledger show the same keys with the same words.
 
 from __future__ import annotations
 
-import hashlib
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,7 +27,6 @@ KEYS = {"confirm": "h", "deny": "n", "reject": "l", "release": "f", "retry": "r"
 """The key of each action, the same on every surface (UX-71)."""
 
 STRICT_CLASSES = ("NON_IDEMPOTENT", "UNKNOWN")
-_CODE_DIGITS, _CODE_LETTERS = "23456789", "bcegkmpqstuvwxyz"
 
 _ESCAPES = re.compile(
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC, to its end or to the end of the text
@@ -129,9 +128,10 @@ def is_card(call: Call) -> bool:
 
 def code_of(call: Call) -> str:
     """The two characters of UX-74; they change with each inspection."""
-    seed = f"{call.get('attemptId')}|{call.get('inspectionId')}"
-    digest = hashlib.sha256(seed.encode()).digest()
-    return _CODE_DIGITS[digest[0] % len(_CODE_DIGITS)] + _CODE_LETTERS[digest[1] % len(_CODE_LETTERS)]
+    # Loaded when a card is drawn, so that lists stay quick.
+    from surefoot.runtime.actions import code_of as code
+
+    return code(str(call.get("attemptId")), call.get("inspectionId"))
 
 
 def needs_code(action: str, call: Call) -> bool:
@@ -158,6 +158,36 @@ def summary(call: Call) -> str:
     """One redacted line naming the call: what the runtime tells, else the tool."""
     shown = call.get("summary") or call.get("tool") or call.get("askedName") or "?"
     return clean(shown)[:240]
+
+
+def summary_of(receipt: Call) -> str:
+    """One line from a receipt's redacted arguments: `git push origin main`, `write src/a.py`."""
+    tool = str(receipt.get("tool") or receipt.get("askedName") or "?")
+    display = receipt.get("argumentsDisplay") or ""
+    try:
+        arguments = json.loads(display)
+    except ValueError:
+        return f"{tool} {display}".strip()
+    if not isinstance(arguments, dict):
+        return tool
+    if isinstance(arguments.get("command"), str):
+        return str(arguments["command"])
+    named = next((arguments[key] for key in _TELLING if isinstance(arguments.get(key), str)), "")
+    return f"{tool} {named}".strip()
+
+
+_TELLING = ("path", "file_path", "source", "url", "pattern", "name", "text", "question")
+
+
+def with_summaries(snapshot: Mapping[str, Any], receipts: Mapping[str, Call]) -> dict[str, Any]:
+    """The snapshot with the line that names each call; `receipts` by attempt id, in JSON names."""
+    calls = [
+        {**call, "summary": summary_of(receipts[call["attemptId"]])}
+        if call["attemptId"] in receipts
+        else call
+        for call in snapshot.get("calls") or ()
+    ]
+    return {**snapshot, "calls": calls}
 
 
 def card(
@@ -348,7 +378,9 @@ def stop_line(counts: Mapping[str, int], language: str, *, ending_seconds: float
 
 def receipt_line(facts: Mapping[str, Any], language: str, *, ascii_only: bool = False) -> str:
     """One change of a receipt while a run is watched."""
-    return f"{mark(fact_key(facts), ascii_only=ascii_only)} {summary(facts)}: {told(facts, language)}"
+    return (
+        f"{mark(fact_key(facts), ascii_only=ascii_only)} {clean(summary_of(facts))}: {told(facts, language)}"
+    )
 
 
 def grade_tag(check: Mapping[str, Any], language: str) -> str:

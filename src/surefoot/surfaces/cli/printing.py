@@ -89,26 +89,35 @@ class _Run:
                 await self._turn(opened.controller)
             if self._stopping is not None:
                 await self._stopping
-            self._look_at_the_end(opened.controller.snapshot())
+            self._look_at_the_end(running.Desk(opened.app, opened.controller).snapshot())
 
     async def _may_begin(self, opened: running.Opened) -> bool:
         """With an undecided call, `on_unknown = "stop"` asks no model (UX-36)."""
         if not opened.resumed:
             return True
-        snapshot = opened.controller.snapshot()
-        resumed = await self._resumed(opened.controller)
+        desk = running.Desk(opened.app, opened.controller)
+        recovery = self.wish.settings.recovery
+        resumed = await desk.resumed(looks=recovery.inspect_on_resume)
         self._line(verdict.resume_document(resumed, self.tally.session_id or ""))
-        waiting = running.undecided(snapshot)
-        if waiting and snapshot.get("onUnknown", "stop") == "stop":
+        self._say_resumed(resumed)
+        await opened.controller.actions.look(far=True)
+        if running.undecided(desk.snapshot()) and recovery.on_unknown == "stop":
             return False
-        return bool(self.wish.prompt.strip()) or bool(resumed.get("willRunAgain"))
+        await opened.controller.actions.carry_out()
+        return True
 
-    async def _resumed(self, controller: Any) -> dict[str, Any]:
-        facts = await controller.resume()
-        return dict(facts) if isinstance(facts, dict) else {}
+    def _say_resumed(self, resumed: dict[str, Any]) -> None:
+        """The lines of a resume are printed before anything goes on (UX-50)."""
+        look = self.wish.look
+        name = self.wish.resume or self.tally.session_id or ""
+        lines = [view.resume_line(name, resumed["settled"], resumed["open"], look.language)]
+        again = view.rerun_line(resumed["willRunAgain"], look.language)
+        complain([*lines, *([again] if again else [])])
 
     async def _turn(self, controller: Any) -> None:
-        task = asyncio.ensure_future(controller.submit(self.wish.prompt))
+        prompt = self.wish.prompt
+        work = controller.submit(prompt) if prompt.strip() else controller.go_on()
+        task = asyncio.ensure_future(work)
         limit = self.wish.timeout_seconds
         done, _ = await asyncio.wait({task}, timeout=limit)
         if not done:

@@ -27,6 +27,7 @@ from surefoot.core.recovery import Seen, decide, facts_of
 from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
 from surefoot.errors import SessionMissing, SurefootError
 from surefoot.ledger.port import Ledger, SessionRow
+from surefoot.surfaces.view import summary_of, with_summaries
 
 T = TypeVar("T")
 
@@ -71,7 +72,7 @@ async def reader(place: Place) -> AsyncIterator[Ledger]:
     """A handle that only reads."""
     from surefoot.ledger.opening import open_ledger
 
-    ledger = open_ledger(place.folder, read_only=True)
+    ledger = await open_ledger(place.folder, read_only=True)
     try:
         yield ledger
     finally:
@@ -171,10 +172,7 @@ async def read_snapshot(place: Place, session_id: str, settings: Settings) -> di
     )
     calls = [_call(receipt, book) for receipt in shown]
     value = snapshot(facts, Controls(), calls, statistics=book.statistics(), more=more)
-    names = {receipt.attempt_id: receipt for receipt in shown}
-    for call in value["calls"]:
-        call["summary"] = summary_of(names[call["attemptId"]])
-    return value
+    return with_summaries(value, {receipt.attempt_id: receipt.to_json() for receipt in shown})
 
 
 def _as_found(receipt: Receipt, place: Place) -> Receipt:
@@ -195,13 +193,6 @@ def _call(receipt: Receipt, book: Book) -> CallFacts:
     return CallFacts(receipt, attempt_facts(receipt, book, executor=executor), str(decision))
 
 
-def summary_of(receipt: Receipt) -> str:
-    """One redacted line naming a call: its tool and the displayed arguments, cut."""
-    shown = receipt.arguments_display or ""
-    tool = receipt.tool or receipt.asked_name
-    return f"{tool} {shown}"[:120].strip()
-
-
 def background_of(receipts: list[Receipt]) -> list[dict[str, Any]]:
     """Listed resources: commands that were started in the background and still have a process (TR-205)."""
     found = []
@@ -213,7 +204,7 @@ def background_of(receipts: list[Receipt]) -> list[dict[str, Any]]:
             {
                 "attemptId": receipt.attempt_id,
                 "pid": process.get("pid"),
-                "command": summary_of(receipt),
+                "command": summary_of(receipt.to_json()),
                 "log": process.get("log"),
                 "startedAt": receipt.started_at,
             }

@@ -8,13 +8,18 @@ printing (`printing`), the chat (`surfaces.chat`).
 from __future__ import annotations
 
 import asyncio
+import getpass
+import os
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from surefoot import __version__
 from surefoot import app as wiring
+from surefoot.config import Settings
 from surefoot.core.model import Notice
 from surefoot.errors import (
     LedgerError,
@@ -24,10 +29,11 @@ from surefoot.errors import (
     SurefootError,
     UsageError,
 )
+from surefoot.runtime.actions import Caller
 from surefoot.surfaces.cli.output import is_person_here
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.verdict import Ending
-from surefoot.surfaces.view import is_card
+from surefoot.surfaces.view import is_card, summary_of, with_summaries
 
 HELD_AGAIN_SECONDS = 0.25
 
@@ -89,6 +95,111 @@ def _may_take_over(wish: Wish) -> bool:
         raise UsageError("--take-over needs the session: surefoot -r SESSION --take-over.")
     typed = click.prompt(f"Another process holds {wanted}. Type its id to take it over", err=True)
     return bool(typed.strip() == wanted)
+
+
+@dataclass(slots=True)
+class Desk:
+    """Reading and deciding in an owned session, as a person at this terminal."""
+
+    app: Any
+    controller: Any
+
+    def snapshot(self) -> dict[str, Any]:
+        """The snapshot, with the line that names each call."""
+        book = self.controller.session.book
+        value = self.controller.actions.snapshot()
+        return with_summaries(value, self._receipts(value, book))
+
+    def _receipts(self, value: dict[str, Any], book: Any) -> dict[str, Any]:
+        found = {call["attemptId"]: book.get(call["attemptId"]) for call in value["calls"]}
+        return {attempt: receipt.to_json() for attempt, receipt in found.items() if receipt is not None}
+
+    async def act(
+        self,
+        action: str,
+        call: Mapping[str, Any],
+        *,
+        note: str | None = None,
+        channel: str = "cli",
+        method: str = "command",
+    ) -> tuple[int, dict[str, Any]]:
+        """Press once. The request names the call as it was on screen (UX-86)."""
+        now = self.controller.actions.snapshot()
+        request = {
+            "sessionPath": now["sessionPath"],
+            "runtimeEpoch": now["runtimeEpoch"],
+            "revision": call.get("revision") or now["revision"],
+            "attemptId": call["attemptId"],
+            "inspectionId": None if action == "inspect" else call.get("inspectionId"),
+            "action": action,
+            "note": note,
+        }
+        caller = caller_here(self.app, channel, method)
+        answer = await self.controller.actions.act(request, caller)
+        body = dict(answer.body)
+        if answer.status == 200:
+            body = with_summaries(body, self._receipts(body, self.controller.session.book))
+        return answer.status, body
+
+    async def resumed(self, *, looks: bool = True) -> dict[str, Any]:
+        """What stands before a person continues: local looks, counts, what would run again (UX-50)."""
+        actions, book = self.controller.actions, self.controller.session.book
+        if looks:
+            await actions.look()
+        value = self.snapshot()
+        again = [planned.receipt for planned in actions.plan() if planned.runs_again]
+        opened = [call for call in value["calls"] if is_card(call)]
+        settled = sum(1 for receipt in book if receipt.state.value in _SETTLED)
+        return {
+            "settled": settled,
+            "open": len(opened),
+            "willRunAgain": [_again(receipt) for receipt in again],
+            "background": value["background"],
+            "ownerDeaths": getattr(actions.reconciled, "owner_deaths", 0),
+        }
+
+    async def go_on(self) -> Any:
+        """A person's Continue: far looks, safe retries, then the model (UX-50)."""
+        actions = self.controller.actions
+        await actions.look(far=True)
+        await actions.carry_out()
+        return await self.controller.go_on()
+
+
+_SETTLED = ("succeeded", "failed", "not_started")
+
+
+def _again(receipt: Any) -> dict[str, Any]:
+    return {
+        "attemptId": receipt.attempt_id,
+        "tool": receipt.tool,
+        "summary": summary_of(receipt.to_json()),
+        "reach": list(receipt.reach),
+        "startedAt": receipt.started_at,
+    }
+
+
+def caller_here(app: Any, channel: str, method: str) -> Caller:
+    """Who presses at this terminal. A process under a tool of ours is no person (TR-130)."""
+    inside = os.environ.get("SUREFOOT_IDEMPOTENCY_KEY") is not None
+    return Caller(
+        who=getpass.getuser(),
+        channel=channel,
+        method=method,
+        client=f"surefoot {__version__}",
+        not_a_person="descendant_of_tool" if inside else None,
+    )
+
+
+@asynccontextmanager
+async def owned(settings: Settings, session_id: str) -> AsyncIterator[Desk]:
+    """Own an idle session for one decision: reconcile, act, give it back; no tool runs (TR-151)."""
+    async with wiring.open_app(settings, directory=Path.cwd()) as app:
+        controller = await app.session(session_id)
+        try:
+            yield Desk(app, controller)
+        finally:
+            await controller.close()
 
 
 def undecided(snapshot: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,0 +1,205 @@
+"""Starting the inline chat: the session behind it, and the person it asks.
+
+Owns: the driver the chat sees, the asker that puts questions to it, the exit code of a
+chat. Does not own: keys and drawing (`surfaces.chat`, loaded by name: surfaces do not
+import each other).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import shutil
+import signal
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.core.model import Notice
+from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
+from surefoot.surfaces import plain, view
+from surefoot.surfaces.cli import running
+from surefoot.surfaces.cli.output import complain
+from surefoot.surfaces.cli.talk import Wish
+from surefoot.surfaces.words import say
+
+
+def chat_run(wish: Wish) -> int:
+    """Chat until the person leaves; the exit code."""
+    return asyncio.run(_chat(wish))
+
+
+class _Person:
+    """The asker of a chat. Silence, Stop and an empty line are never consent (TR-168)."""
+
+    def __init__(self) -> None:
+        self.chat: Any = None
+
+    async def permission(self, question: PermissionQuestion) -> PermissionAnswer:
+        lines = [
+            f"{question.tool} · {question.effect_class} · {', '.join(question.reach) or '-'}",
+            f"│ {view.clean(question.arguments)}",
+            f"  {question.directory} · {view.clean(question.why)}",
+        ]
+        typed = (await self.chat.ask(lines, "y once · a this session · n no")).strip()
+        if typed.lower() in ("y", "yes"):
+            return PermissionAnswer("approved", by="os_user")
+        if typed.lower() in ("a", "always"):
+            return PermissionAnswer("approved", scope="session", by="os_user")
+        return PermissionAnswer("denied", by="os_user", words="" if typed.lower() in ("n", "no") else typed)
+
+    async def question(self, question: Question) -> Answer:
+        lines = [f"│ {part}" for part in view.clean(question.text, lines=True).split("\n")]
+        lines += [f"  {number} {view.clean(choice)}" for number, choice in enumerate(question.choices, 1)]
+        typed = (await self.chat.ask(lines, "answer, then Enter")).strip()
+        if typed.isdigit() and 0 < int(typed) <= len(question.choices):
+            typed = question.choices[int(typed) - 1]
+        return Answer("answered" if typed else "expired", typed, by="os_user")
+
+
+@dataclass(slots=True)
+class _Driver:
+    """The session as the chat sees it."""
+
+    desk: running.Desk
+    wish: Wish
+    model: str
+    mode: str
+
+    @property
+    def session_id(self) -> str:
+        return str(self.desk.controller.session_id)
+
+    @property
+    def state(self) -> str:
+        return str(self.desk.controller.state)
+
+    @property
+    def denials(self) -> int:
+        return len(self.desk.controller.people.denials)
+
+    def snapshot(self) -> Mapping[str, Any]:
+        return self.desk.snapshot()
+
+    async def submit(self, text: str) -> Any:
+        return await self.desk.controller.submit(text)
+
+    async def go_on(self) -> Any:
+        return await self.desk.go_on()
+
+    async def stop(self) -> None:
+        await self.desk.controller.stop()
+
+    def take_parked(self) -> list[str]:
+        parked = list(self.desk.controller.parked)
+        self.desk.controller.parked.clear()
+        return parked
+
+    async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
+        return await self.desk.act(action, call, channel="chat", method="key")
+
+    def set_mode(self, mode: str) -> None:
+        self.mode = mode
+        self.desk.controller.people.mode = mode
+
+    async def command(self, word: str, rest: str) -> list[str]:
+        """What a slash command that only shows something answers."""
+        settings = self.wish.settings
+        if word == "/model":
+            return [self.model, "another: surefoot -c -m ENDPOINT/MODEL"]
+        if word == "/permissions":
+            return self._permissions(rest)
+        if word == "/mcp":
+            names = ", ".join(sorted(settings.mcp_servers)) or "none"
+            return [f"MCP servers in the settings: {names}"]
+        if word == "/usage":
+            return await self._usage()
+        if word == "/resume":
+            return [f"this session: {self.session_id}", "others: surefoot session list, then surefoot -r REF"]
+        if word == "/doctor":
+            from surefoot.surfaces.cli.doctor import lines
+
+            return await asyncio.to_thread(lines)
+        return [f"{word} needs a new start: surefoot"]
+
+    def _permissions(self, mode: str) -> list[str]:
+        from surefoot.settings_table import MODE_ALIASES, MODES
+
+        mode = MODE_ALIASES.get(mode, mode)
+        if mode in MODES:
+            self.set_mode(mode)
+        elif mode:
+            return [f"{mode} is no mode: {', '.join(MODES)}"]
+        rules = self.wish.settings.permissions
+        return [
+            f"mode {self.mode}",
+            *(f"{kind} {rule}" for kind in ("deny", "ask", "allow") for rule in getattr(rules, kind)),
+        ]
+
+    async def _usage(self) -> list[str]:
+        history = await self.desk.controller.session.ledger.read(self.session_id)
+        told = [entry.payload.get("usage") or {} for entry in history if str(entry.kind) == "assistant"]
+        spent = {key: sum(one.get(key) or 0 for one in told) for key in ("inputTokens", "outputTokens")}
+        return [
+            f"{len(told)} replies · {spent['inputTokens']} tokens in · {spent['outputTokens']} tokens out"
+        ]
+
+
+async def _chat(wish: Wish) -> int:
+    chat_module = importlib.import_module("surefoot.surfaces.chat")
+    person = _Person()
+
+    def notice(seen: Notice) -> None:
+        if person.chat is not None:
+            person.chat.notice(seen.kind, seen.facts)
+
+    async with running.opened(wish, asker=person) as opened:
+        desk = running.Desk(opened.app, opened.controller)
+        driver = _Driver(desk, wish, str(wish.settings.chosen()), wish.settings.permissions.mode)
+        screen = chat_module.Screen(
+            language=wish.look.language,
+            columns=lambda: shutil.get_terminal_size((80, 24)).columns,
+            ascii_only=wish.look.ascii_only,
+            write=lambda line: print(line, flush=True),
+        )
+        chat = chat_module.Chat(driver, screen, first_prompt=wish.prompt)
+        person.chat = chat
+        opened.controller.subscribe(notice)
+        if opened.resumed:
+            await _tell_resumed(opened, desk, wish)
+        ended = _watch_signals(chat)
+        await chat.run()
+        snapshot = desk.snapshot()
+    open_calls = running.undecided(dict(snapshot))
+    if open_calls:
+        complain([say("end_outcome_unknown", wish.look.language, n=len(open_calls))])
+    complain([f"surefoot -r {driver.session_id}"])
+    if ended:
+        return 143
+    return 3 if open_calls else 0
+
+
+def _watch_signals(chat: Any) -> list[int]:
+    """TERM and a closed terminal cancel the turn and leave; commands under supervision go on (UX-165)."""
+    loop = asyncio.get_running_loop()
+    seen: list[int] = []
+
+    def leave(number: int) -> None:
+        seen.append(number)
+        chat.leave()
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, leave, number)
+    return seen
+
+
+async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) -> None:
+    """The timeline of UX-50 up to the person's Continue: reconciled, local looks, what would run again."""
+    facts = await desk.resumed(looks=wish.settings.recovery.inspect_on_resume)
+    name = wish.resume or str(opened.controller.session_id)
+    line = view.resume_line(name, facts["settled"], facts["open"], wish.look.language)
+    again = view.rerun_line(facts["willRunAgain"], wish.look.language)
+    for text in (line, again):
+        if text:
+            sys.stdout.write((plain.only_ascii(text) if wish.look.ascii_only else text) + "\n")

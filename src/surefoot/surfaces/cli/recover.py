@@ -1,0 +1,396 @@
+"""`surefoot recover`: calls that may have happened, looked at and decided.
+
+Owns: the verbs of TR-149, what each asks for on a terminal and without one (UX-77), and
+the exit codes of TR-150. Does not own: the rules (`core.admission`), the record
+(`runtime.actions`), words (`words`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+from surefoot.errors import SessionHeld, SessionMissing, SurefootError
+from surefoot.surfaces import plain, view
+from surefoot.surfaces.cli import reading
+from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here, say_json, say_lines
+from surefoot.surfaces.words import refusal, say
+
+OPEN, REFUSED = 3, 4
+WORDS = ("confirm", "deny", "reject", "release", "inspect")
+
+
+class _Verbs(click.Group):
+    """`recover REF` is the card of that call; every other first word is a verb."""
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in self.commands:
+            return "card", self.commands["card"], args
+        return super().resolve_command(ctx, args)
+
+
+@click.group(cls=_Verbs, invoke_without_command=True)
+@click.pass_context
+def recover(ctx: click.Context) -> None:
+    """Calls that may have happened: list, look, decide. With a reference: its card."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(recover.commands["card"], reference=None)
+
+
+# Reading ----------------------------------------------------------------------------------------
+
+
+@recover.command("list")
+@click.option("--all", "resolved", is_flag=True, help="Decided and proven ones too.")
+@click.option(
+    "--all-sessions", is_flag=True, help="The same as without; every session of this project is listed."
+)
+@click.option("--all-projects", is_flag=True, help="Of every ledger of this person.")
+@click.option("--session", "session", help="Only this session.")
+@click.option("--exit-code", is_flag=True, help="Exit with 3 when any is open.")
+@click.option("--json", "as_json", is_flag=True)
+@click.pass_context
+def list_(
+    ctx: click.Context,
+    resolved: bool,
+    all_sessions: bool,
+    all_projects: bool,
+    session: str | None,
+    **flags: bool,
+) -> None:
+    """Open calls, and what runs in the background."""
+    settings = reading.settings_here()
+    look = look_here(settings.language)
+
+    async def work() -> tuple[list[dict[str, Any]], list[reading.Unreadable]]:
+        places = reading.places_of(settings, every=all_projects)
+        rows, broken = await reading.rows_of(places)
+        if session is not None:
+            rows = [await reading.find_session(settings, session)]
+        found = []
+        for place, row in rows:
+            try:
+                found.append(await reading.read_snapshot(place, row.session_id, settings))
+            except SurefootError as error:
+                broken.append(reading.Unreadable(place, error))
+        return found, broken
+
+    snapshots, broken = reading.run(work)
+    complain(f"{one.error.code}: {one.place.project}: {one.error.message}" for one in broken)
+    shown = [s for s in snapshots if s["background"] or any(_listed(c, resolved) for c in s["calls"])]
+    if flags["as_json"]:
+        _say_snapshots(shown or snapshots[:1], look.language)
+    else:
+        say_lines(_list_lines(shown, look, resolved=resolved) or [say("nothing_open", look.language)])
+    is_open = any(view.is_card(call) for one in snapshots for call in one["calls"])
+    ctx.exit(OPEN if flags["exit_code"] and is_open else 0)
+
+
+def _listed(call: Mapping[str, Any], resolved: bool) -> bool:
+    return view.is_card(call) or resolved
+
+
+def _say_snapshots(snapshots: Sequence[Mapping[str, Any]], language: str) -> None:
+    """One snapshot as it is; several as a list of them."""
+    documents = [view.with_cards(one, language) for one in snapshots]
+    if len(documents) == 1:
+        say_json(documents[0])
+    else:
+        say_json({"calls": [], "sessions": documents})
+
+
+def _list_lines(snapshots: Sequence[Mapping[str, Any]], look: Look, *, resolved: bool) -> list[str]:
+    rows: list[list[str]] = []
+    resources: list[str] = []
+    ids = [call["attemptId"] for one in snapshots for call in one["calls"]]
+    for one in snapshots:
+        for call in one["calls"]:
+            if _listed(call, resolved):
+                rows.append(_list_row(call, ids, look))
+        for resource in one["background"]:
+            facts = {key: view.clean(resource.get(key) or "-") for key in ("command", "pid", "log")}
+            resources.append(say("background", look.language, **facts))
+    return [*plain.table(rows), *resources]
+
+
+def _list_row(call: Mapping[str, Any], ids: Sequence[str], look: Look) -> list[str]:
+    started = call.get("startedAt")
+    return [
+        plain.sign_of(call, ascii_only=look.ascii_only),
+        view.short_id(call["attemptId"], ids),
+        view.told(call, look.language),
+        view.local_time(started) if started else "-",
+        str(call["class"]),
+        plain.cut(", ".join(view.clean(member) for member in call["reach"]) or "-", 40),
+        plain.cut(view.summary(call), 60),
+    ]
+
+
+@recover.command()
+@click.argument("reference")
+@click.option("--json", "as_json", is_flag=True)
+def show(reference: str, as_json: bool) -> None:
+    """Facts and evidence of one call, with the code that a decision may need; no arguments."""
+    snapshot, call, look = _read_call(reference)
+    if as_json:
+        say_json(view.with_cards({**snapshot, "calls": [call]}, look.language))
+        return
+    _draw(call, snapshot, look, to_output=True)
+
+
+@recover.command(hidden=True)
+@click.argument("reference", required=False)
+def card(reference: str | None) -> None:
+    """The card of a call; with several open calls a list first."""
+    settings = reading.settings_here()
+    look = look_here(settings.language)
+    if reference is None:
+        reference = _only_open(settings, look)
+        if reference is None:
+            return
+    snapshot, call, look = _read_call(reference)
+    if not view.is_card(call) or not is_person_here():
+        _draw(call, snapshot, look, to_output=True)
+        raise click.exceptions.Exit(OPEN if view.is_card(call) else 0)
+    _draw(call, snapshot, look, to_output=False)
+    verb = click.prompt(f"{' | '.join(WORDS)} ", default="", show_default=False, err=True).strip()
+    if verb not in WORDS:
+        complain([say("nothing_decided", look.language)])
+        raise click.exceptions.Exit(OPEN)
+    raise click.exceptions.Exit(_press(verb, [call["attemptId"]], _Given()))
+
+
+def _only_open(settings: Any, look: Look) -> str | None:
+    """The attempt id when exactly one call is open; otherwise the list is printed."""
+
+    async def work() -> list[dict[str, Any]]:
+        rows, _ = await reading.rows_of(reading.places_of(settings, every=False))
+        return [await reading.read_snapshot(place, row.session_id, settings) for place, row in rows]
+
+    snapshots = reading.run(work)
+    calls = [call for one in snapshots for call in one["calls"] if view.is_card(call)]
+    if len(calls) == 1:
+        return str(calls[0]["attemptId"])
+    say_lines(_list_lines(snapshots, look, resolved=False) or [say("nothing_open", look.language)])
+    if calls:
+        raise click.exceptions.Exit(OPEN)
+    return None
+
+
+def _read_call(reference: str) -> tuple[dict[str, Any], dict[str, Any], Look]:
+    settings = reading.settings_here()
+
+    async def work() -> dict[str, Any]:
+        place, session_id, receipt = await reading.find_attempt(settings, reference)
+        snapshot = await reading.read_snapshot(place, session_id, settings)
+        return {"snapshot": snapshot, "attempt": receipt.attempt_id}
+
+    found = reading.run(work)
+    call = _call_of(found["snapshot"], found["attempt"])
+    if call is None:
+        raise SessionMissing(
+            f"{reference!r} is settled; it never was in doubt.", next_command="surefoot session show"
+        )
+    return found["snapshot"], call, look_here(settings.language)
+
+
+def _call_of(snapshot: Mapping[str, Any], attempt_id: str) -> dict[str, Any] | None:
+    return next((dict(c) for c in snapshot["calls"] if c["attemptId"] == attempt_id), None)
+
+
+def _draw(call: Mapping[str, Any], snapshot: Mapping[str, Any], look: Look, *, to_output: bool) -> None:
+    made = view.card(call, snapshot, look.language)
+    columns = min(look.columns, 80)
+    lines = plain.draw_card(made, look.language, columns=columns, ascii_only=look.ascii_only)
+    if made.get("arguments"):
+        lines.append(f"arguments: {view.clean(made['arguments'])}")
+    (say_lines if to_output else complain)(lines)
+
+
+# Deciding ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """What the command line brings for a decision."""
+
+    inspection: str | None = None
+    note: str | None = None
+    yes: bool = False
+    code: str | None = None
+    as_json: bool = False
+
+
+@recover.command()
+@click.argument("references", nargs=-1, required=False)
+@click.option("--all", "every", is_flag=True, help="Every open call of this project.")
+@click.option("--json", "as_json", is_flag=True)
+@click.pass_context
+def inspect(ctx: click.Context, references: tuple[str, ...], every: bool, as_json: bool) -> None:
+    """Look at the world once more and record what was seen."""
+    ctx.exit(_press("inspect", _wanted(references, every), _Given(as_json=as_json)))
+
+
+def _deciding(verb: str, help_text: str) -> None:
+    """One of the verbs that need the newest inspection."""
+
+    @recover.command(verb, help=help_text)
+    @click.argument("references", nargs=-1, required=True)
+    @click.option("--inspection", help="The inspection that was read; needed without a terminal.")
+    @click.option("--note", help="At most 500 characters; never sent to a model.")
+    @click.option("--code", help="The code of the card, where it asks for one.")
+    @click.option("--json", "as_json", is_flag=True)
+    @click.pass_context
+    def command(ctx: click.Context, references: tuple[str, ...], **flags: Any) -> None:
+        given = _Given(flags["inspection"], flags["note"], code=flags["code"], as_json=flags["as_json"])
+        ctx.exit(_press(verb, list(references), given))
+
+
+_deciding("confirm", "It happened.")
+_deciding("deny", "It did not happen; the fence goes.")
+_deciding("reject", "Leave it open and fenced; do not run it again.")
+
+
+@recover.command()
+@click.argument("references", nargs=-1, required=False)
+@click.option("--all", "every", is_flag=True, help="Every open call of this project.")
+@click.option("--yes", is_flag=True, help="Needed without a terminal.")
+@click.option("--code", help="The code of `recover show`, where it asks for one.")
+@click.option("--note", help="At most 500 characters; never sent to a model.")
+@click.option("--json", "as_json", is_flag=True)
+@click.pass_context
+def release(ctx: click.Context, references: tuple[str, ...], every: bool, **flags: Any) -> None:
+    """Lift the fence and leave the call open."""
+    given = _Given(None, flags["note"], flags["yes"], flags["code"], flags["as_json"])
+    ctx.exit(_press("release", _wanted(references, every), given))
+
+
+def _wanted(references: Sequence[str], every: bool) -> list[str]:
+    if references and not every:
+        return list(references)
+    if not every:
+        raise click.UsageError("Name a call, or use --all.")
+    settings = reading.settings_here()
+
+    async def work() -> list[str]:
+        rows, _ = await reading.rows_of(reading.places_of(settings, every=False))
+        snapshots = [await reading.read_snapshot(place, row.session_id, settings) for place, row in rows]
+        return [str(c["attemptId"]) for one in snapshots for c in one["calls"] if view.is_card(c)]
+
+    return reading.run(work)
+
+
+def _press(verb: str, references: Sequence[str], given: _Given) -> int:
+    """Carry out one verb on each call in turn; the first refusal ends it."""
+    for reference in references:
+        code = asyncio.run(_press_one(verb, reference, given))
+        if code:
+            return code
+    return 0
+
+
+async def _press_one(verb: str, reference: str, given: _Given) -> int:
+    from surefoot.surfaces.cli import running
+
+    settings = reading.settings_here()
+    look = look_here(settings.language)
+    _, session_id, receipt = await reading.find_attempt(settings, reference)
+    attempt = receipt.attempt_id
+    try:
+        async with running.owned(settings, session_id) as desk:
+            return await _decide(desk, verb, attempt, given, look)
+    except SessionHeld as held:
+        code = {"code": "not_owner", "message": held.message}
+        return _refuse(code, given, look)
+
+
+async def _decide(desk: Any, verb: str, attempt: str, given: _Given, look: Look) -> int:
+    """Look where a look is due, ask the person for the word, press once, show the record."""
+    call = _call_of(desk.snapshot(), attempt)
+    if call is None or not view.is_card(call):
+        return _refuse({"code": "already_resolved", "record": (call or {}).get("resolution")}, given, look)
+    person = is_person_here() and not given.as_json and not (given.inspection or given.yes)
+    if verb != "inspect" and person:
+        if call["inspectionId"] is None:
+            await desk.act("inspect", call)
+            call = _call_of(desk.snapshot(), attempt) or call
+        _draw(call, desk.snapshot(), look, to_output=False)
+        if not _typed_word(verb, call, look):
+            complain([say("nothing_decided", look.language)])
+            return OPEN
+    elif verb != "inspect":
+        missing = _missing(verb, call, given)
+        if missing:
+            return _refuse(missing, given, look)
+    inspection = given.inspection or call["inspectionId"]
+    status, body = await desk.act(verb, {**call, "inspectionId": inspection}, note=given.note)
+    if status != 200:
+        return _refuse(body, given, look)
+    _show_done(body, attempt, given, look)
+    return 0
+
+
+def _typed_word(verb: str, call: Mapping[str, Any], look: Look) -> bool:
+    """The word of the choice, typed, and the code where the evidence does not carry it."""
+    label = say(verb, look.language)
+    typed = click.prompt(
+        say("type_word", look.language, word=verb, label=label), default="", show_default=False, err=True
+    )
+    if typed.strip() != verb:
+        return False
+    if not view.needs_code(verb, call):
+        return True
+    code = view.code_of(call)
+    again = click.prompt(say("type_code", look.language, code=code), default="", show_default=False, err=True)
+    return bool(again.strip().lower() == code)
+
+
+def _missing(verb: str, call: Mapping[str, Any], given: _Given) -> dict[str, Any] | None:
+    """What a press without a terminal lacks (UX-77)."""
+    if verb == "release":
+        if not given.yes:
+            return {"code": "person_required", "reason": "code_missing", "hint": "--yes"}
+        executor_unclear = view.executor_state(call) != "ended"
+        if executor_unclear and given.code != view.code_of(call):
+            return {"code": "person_required", "reason": "code_missing", "hint": "--code"}
+        return None
+    if not given.inspection:
+        return {"code": "inspection_required", "hint": "--inspection"}
+    return None
+
+
+def _refuse(body: Mapping[str, Any], given: _Given, look: Look) -> int:
+    """The code and sentence of a refusal; exit code 4, or 5 where recovery is not supported."""
+    code = str(body.get("code"))
+    told = refusal(code, look.language, reason=body.get("reason"))
+    if given.as_json:
+        say_json({**body, "message": told})
+    else:
+        hint = f" ({body['hint']})" if body.get("hint") else ""
+        complain([f"{code}: {told}{hint}"])
+        record = body.get("record")
+        if record:
+            complain([f"  {record.get('kind')} · {record.get('who')} · {record.get('channel')}"])
+    return 5 if code == "unsupported" else REFUSED
+
+
+def _show_done(snapshot: Mapping[str, Any], attempt: str, given: _Given, look: Look) -> None:
+    if given.as_json:
+        say_json(view.with_cards(snapshot, look.language))
+        return
+    call = _call_of(snapshot, attempt)
+    if call is None:
+        return
+    if view.is_card(call):
+        arguments = call.get("arguments") if sys.stdout.isatty() else None
+        _draw({**call, "arguments": arguments}, snapshot, look, to_output=True)
+        return
+    sign = plain.sign_of(call, ascii_only=look.ascii_only)
+    say_lines([f"{sign} {view.summary(call)}: {view.told(call, look.language, you=True)}"])
