@@ -13,6 +13,9 @@ owner in memory and by readers alike.
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import json
+import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -74,6 +77,11 @@ def dispatched(session_id: str, turn_id: str, call: Mapping[str, Any], entry: En
 
 def receipt_from_json(value: Mapping[str, Any]) -> Receipt:
     """Read a receipt from its JSON names; unknown fields go to `extra`, unknown states read as unknown."""
+    fields, extra = _fields_of(value)
+    return Receipt(**fields, extra=extra)
+
+
+def _fields_of(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     fields: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for key, item in value.items():
@@ -86,7 +94,7 @@ def receipt_from_json(value: Mapping[str, Any]) -> Receipt:
             fields[name] = _enum_of(name, item, extra, key)
         else:
             fields[name] = item
-    return Receipt(**fields, extra=extra)
+    return fields, extra
 
 
 def _tuple_of(name: str, items: Any, extra: dict[str, Any], key: str) -> tuple[Any, ...]:
@@ -190,10 +198,10 @@ def advance(receipt: Receipt, entry: Entry) -> Receipt:
 
 
 def _started(receipt: Receipt, entry: Entry) -> Receipt:
-    begun = _merged(
-        receipt, entry.payload, state=State.STARTED, started_position=entry.position, epoch=entry.epoch
-    )
-    return begun if begun.started_at is not None else dataclasses.replace(begun, started_at=entry.at_ms)
+    fixed: dict[str, Any] = {"state": State.STARTED, "started_position": entry.position, "epoch": entry.epoch}
+    if entry.payload.get("startedAt") is None:
+        fixed["started_at"] = entry.at_ms
+    return _merged(receipt, entry.payload, **fixed)
 
 
 def _closed(receipt: Receipt, entry: Entry) -> Receipt:
@@ -206,16 +214,20 @@ def _closed(receipt: Receipt, entry: Entry) -> Receipt:
 
 def _merged(receipt: Receipt, payload: Mapping[str, Any], **fixed: Any) -> Receipt:
     """Lay the fields of `payload` over the receipt; a state this version does not know reads as unknown."""
-    change = receipt_from_json({**_IDENTITY, **payload})
-    known = {_BY_KEY[key] for key in payload if key in _BY_KEY} - _IDENTITY_FIELDS
-    fields = {name: getattr(change, name) for name in known}
-    notes = receipt.notes + tuple(note for note in change.notes if note not in receipt.notes)
-    return dataclasses.replace(
-        receipt, **{**fields, **fixed, "notes": notes, "extra": {**receipt.extra, **change.extra}}
-    )
+    change, extra = _fields_of(payload)
+    # Every field at once and by hand: `dataclasses.replace` takes three times as long on the path of a result.
+    fields = dict(zip(_NAMES, _values_of(receipt), strict=True))
+    fields.update((name, value) for name, value in change.items() if name not in _IDENTITY_FIELDS)
+    fields.update(fixed)
+    if "notes" in change:
+        fields["notes"] = receipt.notes + tuple(note for note in change["notes"] if note not in receipt.notes)
+    if extra:
+        fields["extra"] = {**receipt.extra, **extra}
+    return Receipt(**fields)
 
 
-_IDENTITY = {"sessionId": "", "turnId": "", "callId": "", "attemptId": "", "position": 0}
+_NAMES = tuple(f.name for f in dataclasses.fields(Receipt))
+_values_of = operator.attrgetter(*_NAMES)
 
 
 def _with_process(receipt: Receipt, payload: Mapping[str, Any]) -> Receipt:
@@ -244,6 +256,29 @@ def _laid(receipt: Receipt, overlay: Overlay) -> Receipt:
     return dataclasses.replace(receipt, overlays=(*receipt.overlays, overlay))
 
 
+Shelved = tuple[str, str, "str | None", str]
+"""A stored receipt: attempt, call, parent attempt, and the receipt as JSON text."""
+
+
+class _Receipts(dict[str, Receipt]):
+    """Receipts by attempt. One that came from a shelf stays text until somebody asks for it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.texts: dict[str, str] = {}
+
+    def __getitem__(self, attempt: str) -> Receipt:
+        if attempt in self.texts:
+            self[attempt] = receipt_from_json(json.loads(self.texts.pop(attempt)))
+        return super().__getitem__(attempt)
+
+    def get(self, attempt: str, default: Any = None) -> Receipt | None:  # type: ignore[override]
+        return self[attempt] if attempt in self else default  # noqa: SIM401 (it would call itself)
+
+    def values(self) -> list[Receipt]:  # type: ignore[override]
+        return [self[attempt] for attempt in self]
+
+
 class Book:
     """All receipts of one session, folded entry by entry; every step costs the same at any size.
 
@@ -253,7 +288,7 @@ class Book:
     """
 
     def __init__(self, receipts: Iterable[Receipt] = ()) -> None:
-        self._by_attempt: dict[str, Receipt] = {}
+        self._by_attempt = _Receipts()
         self._rank: dict[str, int] = {}
         self._by_call: dict[str, list[str]] = {}
         self._children: dict[str, list[str]] = {}
@@ -262,8 +297,56 @@ class Book:
         self._unsettled: dict[str, None] = {}
         self._overtaken: set[str] = set()
         self._counts: Counter[str] = Counter()
+        self._changed: dict[str, None] = {}
         for receipt in receipts:
             self._put(receipt)
+
+    @classmethod
+    def shelved(cls, rows: Iterable[Shelved], marks: Mapping[str, Any]) -> Book:
+        """A book from rows in order of appearance and from `marks`; receipts are parsed when asked for."""
+        book = cls()
+        placeholder = Receipt("", "", "", "", 0)
+        for attempt, call, parent, text in rows:
+            book._by_attempt[attempt] = placeholder
+            book._by_attempt.texts[attempt] = text
+            book._index(attempt, call, parent)
+        book._open = dict.fromkeys(marks["open"])
+        book._unsettled = dict.fromkeys(marks["unsettled"])
+        book._resolved = dict.fromkeys(marks["resolved"])
+        book._overtaken = set(marks["overtaken"])
+        book._counts = Counter(marks["counts"])
+        return book
+
+    def rows(self, attempts: Iterable[str]) -> Iterator[Shelved]:
+        """The rows `shelved` reads back. `extra` wins over the field a newer word was read into (TR-8)."""
+        for attempt in attempts:
+            receipt = self._by_attempt[attempt]
+            shown = {key: value for key, value in receipt.to_json().items() if value not in (None, [])}
+            text = json.dumps({**shown, **receipt.extra}, default=dict)
+            yield attempt, receipt.call_id, receipt.parent_attempt_id, text
+
+    def marks(self) -> dict[str, Any]:
+        """What the rows do not say, as JSON."""
+        return {
+            "open": list(self._open),
+            "unsettled": list(self._unsettled),
+            "resolved": list(self._resolved),
+            "overtaken": sorted(self._overtaken),
+            "counts": dict(self._counts),
+        }
+
+    def take_changed(self) -> list[str]:
+        """The attempts whose receipt changed since this was asked last, new ones in order of appearance."""
+        changed, self._changed = list(self._changed), {}
+        return changed
+
+    def put_back_changed(self, attempts: list[str]) -> None:
+        """Take back `take_changed`, because what was made of it was not stored."""
+        self._changed = {**dict.fromkeys(attempts), **self._changed}
+
+    def call_count(self) -> int:
+        """How many calls there are."""
+        return len(self._by_call)
 
     def __len__(self) -> int:
         return len(self._by_attempt)
@@ -294,6 +377,11 @@ class Book:
     def unsettled(self) -> list[Receipt]:
         """Every attempt still `dispatched` or `started`."""
         return [self._by_attempt[attempt] for attempt in self._unsettled]
+
+    def after(self, attempt_id: str) -> Iterator[Receipt]:
+        """The attempts that appeared after this one, newest first; costs what came later, not the session."""
+        later = len(self._rank) - self._rank[attempt_id] - 1
+        return (self._by_attempt[one] for one in itertools.islice(reversed(self._rank), later))
 
     def is_open(self, attempt_id: str) -> bool:
         """Whether this attempt is open (TR-42)."""
@@ -355,16 +443,21 @@ class Book:
         attempt = receipt.attempt_id
         before = self._by_attempt.get(attempt)
         if before is None:
-            self._rank[attempt] = len(self._rank)
-            self._by_call.setdefault(receipt.call_id, []).append(attempt)
-            if receipt.parent_attempt_id:
-                self._children.setdefault(receipt.parent_attempt_id, []).append(attempt)
-        else:
-            self._counts.subtract(_counted(before))
-        self._counts.update(_counted(receipt))
+            self._index(attempt, receipt.call_id, receipt.parent_attempt_id)
+        old, new = () if before is None else _counted(before), _counted(receipt)
+        if old or new:
+            self._counts.subtract(old)
+            self._counts.update(new)
         self._by_attempt[attempt] = receipt
+        self._changed[attempt] = None
         _mark(self._unsettled, attempt, receipt.state in (State.DISPATCHED, State.STARTED))
         self._judge(receipt)
+
+    def _index(self, attempt: str, call: str, parent: str | None) -> None:
+        self._rank[attempt] = len(self._rank)
+        self._by_call.setdefault(call, []).append(attempt)
+        if parent:
+            self._children.setdefault(parent, []).append(attempt)
 
     def _judge(self, changed: Receipt) -> None:
         """Set what is open. A change reaches the attempt it superseded and its parent, and goes on
