@@ -16,13 +16,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from surefoot.core.effects import Effect
+from surefoot.core.effects import UNDECLARED, Effect
 from surefoot.core.model import EffectClass, Receipt, State
 from surefoot.errors import Signal, SurefootError
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Place, Prepared, Tool
 from surefoot.tools.processes import kernel
 from surefoot.tools.processes.client import Command, ProcessServer, Supervised
 from surefoot.tools.processes.output import follow_log
+from surefoot.tools.processes.preparing import KEY_VARIABLE, Refused, reading, without_ours, write_intents
 from surefoot.tools.processes.runs import RunFolder
 from surefoot.tools.processes.seen import ProcessState, Seen, end_words, outcome_of
 
@@ -31,6 +32,7 @@ MOST_SECONDS = 600
 NOTE_SECONDS = 1.0
 """A command that lives so long has its pid put on the receipt; a short one is known by its claim."""
 
+_OPTIONS: tuple[str, ...] = ("--noprofile", "--norc")
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 _PIPE_DEATHS = (
     """trap 'surefoot_end=$? surefoot_parts=("${PIPESTATUS[@]}"); if ((surefoot_end==0)); then """
@@ -72,6 +74,8 @@ class _Ready:
     clients: tuple[str, ...]
     check: bool
     epoch: int
+    argv: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...]
 
 
 def shell_tool(*, at_deadline: str = "stop") -> Tool:
@@ -112,32 +116,54 @@ def _effect(arguments: Arguments, place: Place) -> Effect:
 
 
 def _subjects(arguments: Arguments, place: Place) -> tuple[str, ...]:
-    return tuple(_classified(arguments, place).simple_commands)
+    return tuple(_classified(arguments, place).simple_commands or ())
 
 
 async def _prepare(
     arguments: Arguments, place: Place, receipt: Receipt, services: Mapping[str, Any]
 ) -> Prepared:
-    """Make the run folder; the start receipt will name it."""
+    """Make the run folder, which the start receipt will name, and look at what will be written."""
     server: ProcessServer = services["processes"]
+    text = str(arguments["command"])
     found = _classified(arguments, place)
-    clients = tuple(sorted(found.clients))
-    effect_class = _strictest(receipt.effect_class, found.effect.effect_class)
-    check = bool(receipt.check or found.effect.check)
+    effect: Effect = found.effect
+    variables, options = without_ours(os.environ), _OPTIONS
+    if effect.effect_class is EffectClass.READ_ONLY and receipt.effect_class in (None, effect.effect_class):
+        readers = await reading(text, variables, place.directory)
+        if readers is None:
+            effect = UNDECLARED  # a reader that cannot be kept one is unknown (EC-59)
+        else:
+            text = found.reading_text or text
+            variables, options = dict(readers.variables), readers.shell_options
     try:
+        intents = await asyncio.to_thread(
+            write_intents, found.write_targets, services.get("ledger_files", frozenset)()
+        )
         run = server.make_run(receipt.attempt_id)
+    except Refused as refusal:
+        return Prepared(refuse=(refusal.code, refusal.text))
     except OSError as error:
         return Prepared(
             refuse=("receipt_not_durable", f"The run folder could not be made: {error.strerror}.")
         )
+    effect_class = _strictest(receipt.effect_class, effect.effect_class)
+    clients = tuple(sorted(found.clients))
+    check = bool(receipt.check or effect.check)
     record = run.record(
-        str(arguments["command"]),
-        clients=clients,
-        check=check,
-        background=bool(arguments.get("background")),
+        str(arguments["command"]), clients=clients, check=check, background=bool(arguments.get("background"))
     )
-    ready = _Ready(run, record, effect_class, clients, check, receipt.epoch)
-    return Prepared(fields={"process": record}, value=ready)
+    ready = _Ready(
+        run,
+        record,
+        effect_class,
+        clients,
+        check,
+        receipt.epoch,
+        _argv(text, options),
+        tuple(variables.items()),
+    )
+    fields = {"process": record, **({"writeIntents": intents} if intents else {})}
+    return Prepared(fields=fields, effect=effect if effect is UNDECLARED else None, value=ready)
 
 
 def _strictest(first: EffectClass | None, second: EffectClass) -> EffectClass:
@@ -179,19 +205,17 @@ def _never(reason: str) -> Outcome:
 
 
 def _command(attempt: LiveAttempt, arguments: Arguments, ready: _Ready, at_deadline: str) -> Command:
-    text = str(arguments["command"])
-    reads = ready.effect_class is EffectClass.READ_ONLY
     background = bool(arguments.get("background"))
     seconds = min(float(arguments.get("timeout_seconds") or DEFAULT_SECONDS), MOST_SECONDS)
     limit = kernel.boot_ms() + int(seconds * 1000)
     if attempt.deadline_boot_ms is not None:
         limit = min(limit, attempt.deadline_boot_ms)
     return Command(
-        argv=_argv(text),
-        environment=_environment(attempt.idempotency_key, reads=reads),
+        argv=ready.argv,
+        environment={**dict(ready.variables), KEY_VARIABLE: attempt.idempotency_key},
         directory=attempt.place.directory,
         key=attempt.idempotency_key,
-        sync=not reads,
+        sync=ready.effect_class is not EffectClass.READ_ONLY,
         check=ready.check,
         background=background,
         start_before_boot_ms=attempt.deadline_boot_ms,
@@ -200,21 +224,11 @@ def _command(attempt: LiveAttempt, arguments: Arguments, ready: _Ready, at_deadl
     )
 
 
-def _argv(text: str) -> tuple[str, ...]:
+def _argv(text: str, options: tuple[str, ...]) -> tuple[str, ...]:
     shell = next((path for path in _SHELLS if Path(path).exists()), "/bin/sh")
     if shell.endswith("bash"):
-        return (shell, "--noprofile", "--norc", "-c", _PIPE_DEATHS + text if "|" in text else text)
+        return (shell, *options, "-c", _PIPE_DEATHS + text if "|" in text else text)
     return (shell, "-c", text)
-
-
-def _environment(key: str, *, reads: bool) -> dict[str, str]:
-    """Ours without any `SUREFOOT_*` but the key of the call; the reading one for readers (EC-59)."""
-    found = {name: value for name, value in os.environ.items() if not name.startswith("SUREFOOT_")}
-    if reads:
-        from surefoot.tools.classify.shell import reading_environment
-
-        found = dict(reading_environment(found))
-    return {**found, "SUREFOOT_IDEMPOTENCY_KEY": key}
 
 
 async def _foreground(

@@ -38,12 +38,23 @@ _END_SECONDS = 2.0
 class ProcessLimits(Protocol):
     """What is read of the owner's limits (TR section 23)."""
 
-    stop_term_seconds: float
-    stop_kill_seconds: float
-    stop_kill_check_seconds: float
-    background_probe_seconds: float
-    log_wait_ms: int
-    process_log_bytes: int
+    @property
+    def stop_term_seconds(self) -> float: ...
+
+    @property
+    def stop_kill_seconds(self) -> float: ...
+
+    @property
+    def stop_kill_check_seconds(self) -> float: ...
+
+    @property
+    def background_probe_seconds(self) -> float: ...
+
+    @property
+    def log_wait_ms(self) -> int: ...
+
+    @property
+    def process_log_bytes(self) -> int: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ async def test_case_c07_a_signal_is_never_shown_as_exit_code_zero(
     if (shape, number) == ("pipe", signal.SIGPIPE):
         return  # how a pipe tells its writer that its reader has enough; no kill
     run = bench.make()
-    argv = _argv(_SHAPES[shape])
+    argv = _argv(_SHAPES[shape], ())
     environment = {"PATH": os.environ["PATH"]}
     job = bench.server.launch(run, Command(argv, environment, bench.work, "sf1-k"))
     await job.running

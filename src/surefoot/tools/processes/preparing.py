@@ -1,0 +1,89 @@
+"""What the shell tool looks up before its start receipt.
+
+Owns: the reading environment with the names of a repository's settings (EC-59), write
+intents for literal targets (TR-105), the environment of any command. Does not own: classes
+(`classify`), run folders (`runs`). Nothing here changes anything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from surefoot.tools.classify.environment import ReadingEnvironment, reading_environment
+
+KEY_VARIABLE = "SUREFOOT_IDEMPOTENCY_KEY"
+LOOK_SECONDS = 5.0
+_GIT = re.compile(r"\b(?:git|gh)\b")
+
+
+class Refused(Exception):
+    """The command must not start: `code` of TR-41 and a sentence."""
+
+    def __init__(self, code: str, text: str) -> None:
+        super().__init__(text)
+        self.code = code
+        self.text = text
+
+
+def without_ours(variables: Mapping[str, str]) -> dict[str, str]:
+    """An environment without any `SUREFOOT_*` variable."""
+    return {name: value for name, value in variables.items() if not name.startswith("SUREFOOT_")}
+
+
+async def reading(text: str, variables: Mapping[str, str], directory: Path) -> ReadingEnvironment | None:
+    """The environment a reader runs in, or None when it cannot be kept a reader here."""
+    if not _GIT.search(text):
+        return reading_environment(variables)
+    plain = reading_environment(variables)
+    names = None if plain is None else await _git_settings(plain.variables, directory)
+    return None if names is None else reading_environment(variables, names)
+
+
+async def _git_settings(variables: Mapping[str, str], directory: Path) -> list[str] | None:
+    """Names of the settings git would use there; listing them runs no program. None: cannot be told."""
+    try:
+        process = await asyncio.create_subprocess_exec(
+            "git", "config", "--list", "--name-only", "-z",
+            cwd=directory, env=dict(variables), start_new_session=True,
+            stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
+        )  # fmt: skip
+    except OSError:
+        return []  # no git here: the command will say so itself
+    try:
+        out, _ = await asyncio.wait_for(process.communicate(), LOOK_SECONDS)
+    except TimeoutError:
+        return None
+    finally:
+        if process.returncode is None:
+            with contextlib.suppress(ProcessLookupError):
+                process.kill()
+            await process.wait()
+    if process.returncode != 0:
+        return None
+    return [name.decode("utf-8", "surrogateescape") for name in out.split(b"\0") if name]
+
+
+def write_intents(targets: Iterable[str], ledger_files: frozenset[tuple[int, int]]) -> list[dict[str, Any]]:
+    """One write intent for each literal target, with what stands there now. Blocks while it digests.
+
+    Raises:
+        Refused: a target is a file of the ledger, or cannot be looked at.
+    """
+    from surefoot.tools.files.changes import Change
+    from surefoot.verifiers.sight import look, resolve
+
+    found: list[dict[str, Any]] = []
+    for target in targets:
+        resolved = resolve(target, follow=True)
+        before = look(resolved, ledger_files)
+        if before.kind == "ledger":
+            raise Refused("ledger_file", f"{target!r} belongs to the ledger and is not written by tools.")
+        if before.kind == "unreadable":
+            raise Refused("permission_denied", f"{target!r} cannot be looked at before it is written.")
+        found += Change("write", target, resolved, before).intents()
+    return found
