@@ -21,7 +21,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from surefoot.errors import (
     ProviderCredentials,
@@ -120,22 +120,22 @@ class Client:
             ProviderUnreachable: no connection, no answer in time, a broken stream, an overload.
             ProviderNonsense: the reply is not of the wire's form.
         """
+        place = _place(endpoint)
         body = wire.encode(request, contract)
         refuse_locally(body, contract, endpoint)
         content = body_bytes(body)
         told = {"endpoint": endpoint.name, "request_digest": hashlib.sha256(content).hexdigest()}
         exchange = _Exchange(endpoint, wire, contract, on_event, stream=request.stream)
         try:
-            reply = await exchange.run(self._client(endpoint), content)
+            reply = await exchange.run(self._client(place), content)
         except ProviderError as error:
             error.facts = {**told, **error.facts, "streamed": exchange.streamed}
             raise
         return _marked_at_limit(reply, request)
 
-    def _client(self, endpoint: Endpoint) -> httpx2.AsyncClient:
+    def _client(self, place: SplitResult) -> httpx2.AsyncClient:
         """One client per kind of place: proxies of the environment never see loopback traffic."""
-        parts = urlsplit(endpoint.url)
-        kind = (is_loopback(parts.hostname or ""), parts.scheme == "https")
+        kind = (is_loopback(place.hostname or ""), place.scheme == "https")
         if kind not in self._open:
             import httpx2
 
@@ -148,6 +148,32 @@ class Client:
                 headers={"accept-encoding": "identity"},
             )
         return self._open[kind]
+
+
+def _place(endpoint: Endpoint) -> SplitResult:
+    """The endpoint's URL in parts.
+
+    Raises:
+        ProviderUnreachable: it is no HTTP address.
+    """
+    try:
+        parts = urlsplit(endpoint.url)
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return parts
+    except ValueError:
+        pass  # brackets or a port that are none; told below
+    raise _bad_url(endpoint)
+
+
+def _bad_url(endpoint: Endpoint) -> ProviderError:
+    return ProviderUnreachable(
+        f"The URL of endpoint {endpoint.name!r} is not one that can be asked; it must begin with "
+        "http:// or https:// and name a host.",
+        next_command="surefoot config show",
+        kind="transport",
+        transport_code="bad_url",
+        transient=False,
+    )
 
 
 def is_loopback(host: str) -> bool:
@@ -226,10 +252,8 @@ class _Exchange:
                 return await self._read(response)
         except TimeoutError:
             raise self._clock.error() from None
-        except httpx2.InvalidURL:
-            raise self._bad_url() from None
-        except httpx2.UnsupportedProtocol:
-            raise self._bad_url() from None
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
+            raise _bad_url(self._endpoint) from None
         except httpx2.DecodingError:
             raise ProviderNonsense(
                 f"{self._who} sent a reply that cannot be decompressed.", kind="nonsense"
@@ -320,16 +344,6 @@ class _Exchange:
     @property
     def _who(self) -> str:
         return f"The model's server of endpoint {self._endpoint.name!r} ({self._endpoint.shown_url})"
-
-    def _bad_url(self) -> ProviderError:
-        return ProviderUnreachable(
-            f"The URL of endpoint {self._endpoint.name!r} is not one that can be asked; it must begin with "
-            "http:// or https://.",
-            next_command="surefoot config show",
-            kind="transport",
-            transport_code="bad_url",
-            transient=False,
-        )
 
     def _broken(self, error: httpx2.TransportError) -> ProviderError:
         code = transport_code(error, began=self._reply_began)

@@ -10,6 +10,7 @@ No sentence of a provider's body leaves this module (PR-16): only kinds and clea
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -265,6 +266,9 @@ def read_reasons(body: bytes, contract: Mapping[str, Any]) -> Reasons:
     if value is _NOT_JSON:
         if text.startswith("<"):
             return Reasons("html")
+        inner_object = _inside(text[:TEXT_BYTES]) if contract["errors.unwrap"] else None
+        if inner_object is not None:
+            return dataclasses.replace(_of_json(inner_object, "text", contract), unwrapped=True)
         short = len(text) <= 1024 and not re.fullmatch(r"[A-Za-z ]{1,40}", text)
         return Reasons("text", texts=(_fold(text[:TEXT_BYTES]),) if short else ())
     return _of_json(value, "object" if isinstance(value, Mapping) else "json", contract)
