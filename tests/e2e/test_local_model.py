@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -22,19 +22,20 @@ TOOLS = (ToolSpec("list", "List the entries of a folder.", PATH), ToolSpec("read
 ASK = UserWords("trn_1", "List the files in the folder src")
 
 
-def ended(pid: int) -> bool:
-    """Whether a process is no more, or only waits to be buried."""
-    try:
-        return " Z " in Path(f"/proc/{pid}/stat").read_text()
-    except FileNotFoundError:
-        return True
-
-
 async def gone(pid: int) -> None:
-    """Wait until a process of ours is no more."""
-    async with asyncio.timeout(10):
-        while not ended(pid):
-            await asyncio.sleep(0.01)
+    """Wait until a process of ours has ended."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return
+    ended = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    loop.add_reader(handle, ended.set)
+    try:
+        await asyncio.wait_for(ended.wait(), 10)
+    finally:
+        loop.remove_reader(handle)
+        os.close(handle)
 
 
 async def test_a_real_model_really_asks_for_a_tool_and_ends_with_the_agent() -> None:

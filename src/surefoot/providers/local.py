@@ -102,11 +102,12 @@ class LocalServer:
             stderr=asyncio.subprocess.DEVNULL,
             start_new_session=True,  # Ctrl+C in the terminal stops a turn, not the model
         )
+        url = None
         try:
             url = await self._greeted(self._process, path)
-        except BaseException:
-            await self.stop()
-            raise
+        finally:
+            if url is None:
+                await self.stop()  # refused, cancelled or dead: nothing of ours stays behind
         tell(f"the local model {self._name} is ready")
         return self._endpoint(url)
 
