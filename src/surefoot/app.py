@@ -33,7 +33,7 @@ from surefoot.runtime.controller import Controller
 from surefoot.runtime.desk import Desk
 from surefoot.runtime.models import EndpointModel, Model
 from surefoot.runtime.people import Asker, People
-from surefoot.runtime.permission import parse_rules
+from surefoot.runtime.permission import Mode, parse_rules
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
 from surefoot.runtime.tools import Place, Registry, Tool
@@ -132,8 +132,9 @@ class App:
     async def _controller(self, session: Session) -> Controller:
         registry = self.registry(session)
         permissions = self.settings.permissions
-        rules = parse_rules(permissions.allow, permissions.ask, permissions.deny)
-        people = People(session, rules, mode=permissions.mode, place=self.place, asker=self.asker)
+        roots = tuple(str(root) for root in self.place.roots)
+        rules = parse_rules(permissions.allow, permissions.ask, permissions.deny, roots=roots)
+        people = People(session, rules, mode=Mode(permissions.mode), place=self.place, asker=self.asker)
         services: dict[str, Any] = {}
         barrier = Barrier(
             session,

@@ -93,6 +93,10 @@ class History:
     def __init__(self) -> None:
         self.stored: dict[str, str] = {}
         """Texts of results that stand in blobs, by reference; filled by whoever can read them (TR-6)."""
+        self.handed: list[str] = []
+        """Attempts of interrupted turns that no words with facts have told of yet."""
+        self.silent = False
+        """The last interrupted turn left nothing, and that is not told yet (TR-62)."""
         self._shown: list[Message] = []
         self._waiting: dict[int, _Waiting] = {}
         self._last: list[Message] = []
@@ -119,6 +123,11 @@ class History:
             )
             if payload.get("facts"):
                 self._news.clear()  # told, once (TR-58)
+                self.handed, self.silent = [], False
+        elif entry.kind == Kind.HAND_OFF:
+            # Facts of an earlier interruption that were never told are told with this one (TR-55).
+            self.handed += [one for one in entry.payload.get("attempts") or () if one not in self.handed]
+            self.silent = bool(entry.payload.get("silent"))
         elif "attemptId" in entry.payload:
             self._attempt(entry)
 

@@ -163,7 +163,7 @@ class Actions:
             boot_id=self.policy.boot_id,
             now_boot_ms=scheduler.boot_ms(),
             intents=self._intents(receipt),
-            later_write=recovery.later_write(receipt, self.session.book.started_since(receipt)),
+            later_write=recovery.later_write(receipt, self.session.book.after(receipt.attempt_id)),
             tool_fault=self._tool_fault(receipt),
             retry_enabled=self.policy.retry_enabled,
             crash_attempts=self._limits.crash_attempts,

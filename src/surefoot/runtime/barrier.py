@@ -35,7 +35,7 @@ from surefoot.core.redact import redact
 from surefoot.errors import BrokenInvariant, LedgerError, LedgerUncertain, StaleEpoch
 from surefoot.ledger.port import NotAppended
 from surefoot.runtime import arguments as argument_rules
-from surefoot.runtime.live import Batch, Call, Hooks, Live, Looked, Permits, Permit, Refused
+from surefoot.runtime.live import Batch, Call, Hooks, Live, Looked, Permit, Permits, Refused
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import (

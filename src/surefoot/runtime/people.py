@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from surefoot.core import results
 from surefoot.core.model import Draft, Kind, Notice
 from surefoot.runtime.live import Looked, Permit, Refused
-from surefoot.runtime.permission import Rules, Verdict, decide
+from surefoot.runtime.permission import Mode, Rules, Verdict, VerdictKind, decide
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import LiveAttempt, Place
@@ -76,7 +76,7 @@ class People:
     """Asks, records and answers; `asker` is None while no person is attached (TR-120)."""
 
     def __init__(
-        self, session: Session, rules: Rules, *, mode: str, place: Place, asker: Asker | None
+        self, session: Session, rules: Rules, *, mode: Mode, place: Place, asker: Asker | None
     ) -> None:
         self.session = session
         self.rules = rules
@@ -88,7 +88,7 @@ class People:
         self._place = place
         self._scheduler: Scheduler = session.scheduler
         self._pending: dict[str, Any] = {}
-        self._granted: set[tuple[str, tuple[str, ...]]] = set()
+        self._granted: set[tuple[str, tuple[str, ...] | None]] = set()
 
     @property
     def waiting(self) -> bool:
@@ -102,11 +102,11 @@ class People:
         tool, arguments = looked.tool, looked.arguments
         if tool is None or arguments is None:
             return Permit(False, _refused("permission_denied", why="no tool"))
-        subjects = () if tool.subjects is None else tool.subjects(arguments.value, self._place)
+        subjects = None if tool.subjects is None else tool.subjects(arguments.value, self._place)
         verdict = decide(self.rules, self.mode, tool, subjects, looked.effect)
-        if verdict.kind == "allow" or (tool.name, subjects) in self._granted:
+        if verdict.kind is VerdictKind.ALLOW or (tool.name, subjects) in self._granted:
             return Permit(True)
-        if verdict.kind == "deny":
+        if verdict.kind is VerdictKind.DENY:
             return self._denied(looked, "rule", verdict)
         if self.asker is None:
             return self._denied(looked, "nobody", verdict)
@@ -119,7 +119,7 @@ class People:
         )
         return Permit(False, _refused("permission_denied", by=by, why=verdict.reason))
 
-    async def _ask_permission(self, looked: Looked, verdict: Verdict, subjects: tuple[str, ...]) -> Permit:
+    async def _ask_permission(self, looked: Looked, verdict: Verdict, subjects: tuple[str, ...] | None) -> Permit:
         tool, arguments, asker = looked.tool, looked.arguments, self.asker
         if tool is None or arguments is None or asker is None:
             return Permit(False, _refused("permission_denied", by="nobody", why=verdict.reason))

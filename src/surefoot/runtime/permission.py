@@ -19,6 +19,8 @@ from surefoot.errors import SettingsError
 from surefoot.runtime.tools import Tool
 
 SHELL = "Bash"
+UNTOLD = "\0"
+"""A subject that stands for a part which cannot be told: no rule allows it, a denied part beside it is denied."""
 FILE_TOOLS = frozenset({"Read", "Write", "Edit", "Glob", "Grep"})
 EDITS = frozenset({"Write", "Edit"})
 _RULE = re.compile(r"\s*([A-Za-z_*?][A-Za-z0-9_.*?-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
@@ -154,7 +156,7 @@ def _by_rules(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdi
     for rule in rules.ask:
         if _names(rule, tool) and _any(rule, rules, tool, subjects):
             return Verdict(VerdictKind.ASK, rule.text, f"the rule {rule.text!r} asks")
-    if subjects is not None and not subjects:
+    if subjects is not None and (not subjects or UNTOLD in subjects):
         return Verdict(VerdictKind.ASK, None, "it cannot be told what it would do")
     named = [rule for rule in rules.allow if _names(rule, tool)]
     whole = next((rule for rule in named if rule.pattern is None), None)
@@ -199,7 +201,7 @@ def _in_plan(rules: Rules, tool: Tool, subjects: Sequence[str] | None, effect: E
 def _in_bypass(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdict:
     """Everything that no deny rule names; what cannot be told apart from a denied call is asked."""
     patterns = [rule.text for rule in rules.deny if _names(rule, tool) and rule.pattern is not None]
-    if patterns and not subjects:
+    if patterns and (not subjects or UNTOLD in subjects):
         told = ", ".join(patterns)
         return Verdict(VerdictKind.ASK, patterns[0], f"it cannot be told whether {told} denies it")
     return Verdict(VerdictKind.ALLOW, None, "mode bypassPermissions")

@@ -25,8 +25,8 @@ from surefoot.core.model import (
     State,
     TurnStatus,
 )
-from surefoot.ledger.port import NotAppended
 from surefoot.errors import BrokenInvariant
+from surefoot.ledger.port import NotAppended
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import NEVER_RAN, Outcome
 

@@ -114,6 +114,10 @@ class FilesVerifier:
         """The present postconditions of a receipt, one per intent (TR-92)."""
         return tuple(self.answer(intent, call) for intent in call.write_intents)
 
+    def undisturbed(self, call: Receipt) -> bool:
+        """Whether every path is satisfied or unchanged, so that repeating overwrites no later work (TR-114)."""
+        return all(answer.answer in ("satisfied", "unchanged") for answer in self.answers(call))
+
     def satisfied(self, call: Receipt) -> bool:
         """Whether the receipt has intents and all of them hold now (TR-92)."""
         return bool(call.write_intents) and all(found.answer == "satisfied" for found in self.answers(call))
