@@ -104,6 +104,7 @@ class Agent:
         for survivor in ending.survivors(self.home / "processes"):
             ending.kill({"path": survivor.folder})
         assert ending.survivors(self.home / "processes") == []
+        until(lambda: not _supervisors(self))
 
 
 def until(holds: Callable[[], Any], seconds: float = 20.0) -> Any:

@@ -37,6 +37,8 @@ server.main(sys.argv[2])
 
 def main(mode: str) -> None:
     """Serve until the agent is gone (`warm`), or supervise one command (`cold`)."""
+    # What our starter left open by mistake would otherwise stay open as long as any command.
+    os.closerange(CHANNEL + 1 if mode == "warm" else PLACE + 1, 1 << 20)
     if mode == "cold":
         supervisor.supervise(socket.socket(fileno=CHANNEL), PLACE)
         return

@@ -308,12 +308,18 @@ class Supervision:
 
     def _finish(self) -> bool:
         """No descendant is left: say so, unless the exit record is still owed."""
-        if not self._exit_written and kernel.boot_ms() - self._ended_boot < GIVE_UP_MS:
+        if not self._exit_written and self._may_still_write():
             return False
         with contextlib.suppress(OSError):
             folder.put_record(self._place, folder.QUIET, self._quiet_record(), sync=self._sync)
         self._tell({"event": "quiet"})
         return True
+
+    def _may_still_write(self) -> bool:
+        """False when the run folder was removed, which no waiting brings back, or the time is over."""
+        if os.fstat(self._place).st_nlink == 0:
+            return False
+        return kernel.boot_ms() - self._ended_boot < GIVE_UP_MS
 
     def _limit(self) -> None:
         limit = self._request.get("deadlineBoot")

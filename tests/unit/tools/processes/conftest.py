@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
@@ -94,6 +93,19 @@ class Bench:
             await asyncio.to_thread(ending.kill, {"path": survivor.folder})
         await self.server.close()
         assert ending.survivors(self.processes) == []
+        # No supervisor either; a command's end is the end of all that was started for it.
+        await self.until(lambda: not holding(self.processes), 5)
+
+
+def holding(processes: Path) -> list[int]:
+    """Processes, ours excepted, that hold a run folder open."""
+    found = []
+    for stat in kernel.all_stats():
+        with contextlib.suppress(OSError):
+            links = [str(link.readlink()) for link in Path(f"/proc/{stat.pid}/fd").iterdir()]
+            if stat.pid != os.getpid() and any(link.startswith(f"{processes}/") for link in links):
+                found.append(stat.pid)
+    return found
 
 
 @pytest.fixture
@@ -101,13 +113,3 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
     found = Bench(tmp_path)
     yield found
     await found.close()
-
-
-@pytest.fixture
-def reap_pids() -> Any:
-    """Pids to kill at the end, whatever the test did."""
-    pids: list[int] = []
-    yield pids
-    for pid in pids:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)

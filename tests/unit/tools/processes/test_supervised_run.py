@@ -79,6 +79,27 @@ def _maps(pid: int) -> str:
     return Path(f"/proc/{pid}/maps").read_text()
 
 
+async def test_tr_203_a_descriptor_left_inheritable_by_the_agent_is_not_kept_open(bench: Any) -> None:
+    read, write = os.pipe()
+    os.set_inheritable(write, True)
+    try:
+        job = bench.launch("exec sleep 300")
+        await job.running
+        os.close(write)
+        os.set_blocking(read, False)
+        await bench.until(lambda: _at_end(read))
+        job.stop("kill")
+    finally:
+        os.close(read)
+
+
+def _at_end(read: int) -> bool:
+    try:
+        return os.read(read, 1) == b""
+    except BlockingIOError:
+        return False
+
+
 async def test_tr_203_a_dead_warm_server_is_done_without(bench: Any) -> None:
     await bench.ended("true")
     os.kill(bench.server.server_pid, signal.SIGKILL)
