@@ -167,7 +167,7 @@ async def _chat(wish: Wish) -> int:
         person.chat = chat
         opened.controller.subscribe(notice)
         if opened.resumed:
-            await _tell_resumed(opened, desk, wish)
+            _tell_resumed(opened, desk, wish)
         ended = _watch_signals(chat)
         await chat.run()
         snapshot = desk.snapshot()
@@ -194,9 +194,9 @@ def _watch_signals(chat: Any) -> list[int]:
     return seen
 
 
-async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) -> None:
+def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) -> None:
     """The timeline of UX-50 up to the person's Continue: reconciled, local looks, what would run again."""
-    facts = await desk.resumed(looks=wish.settings.recovery.inspect_on_resume)
+    facts = desk.resumed()
     name = wish.resume or str(opened.controller.session_id)
     line = view.resume_line(name, facts["settled"], facts["open"], wish.look.language)
     again = view.rerun_line(facts["willRunAgain"], wish.look.language)

@@ -35,11 +35,11 @@ def path(every: bool) -> None:
 @click.option("--all", "every", is_flag=True, help="Of every project.")
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_context
-def verify(ctx: click.Context, every: bool, as_json: bool) -> None:
+def verify(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     """Check chain, witness and blobs without changing anything; exit code 1 on a finding."""
     settings = reading.settings_here()
     bad = False
-    documents = []
+    documents: list[dict[str, object]] = []
     for place in reading.places_of(settings, every=every):
         try:
             report = reading.run(lambda place=place: _verified(place))  # type: ignore[misc]

@@ -84,7 +84,7 @@ class _Run:
             self.tally.session_id = opened.controller.session_id
             self.tally.on_disk = True
             opened.controller.subscribe(self._notice)
-            self._line(self._init(opened.app))
+            self._line(self._init(opened.controller))
             if self._signal is None and await self._may_begin(opened):
                 await self._turn(opened.controller)
             if self._stopping is not None:
@@ -97,14 +97,24 @@ class _Run:
             return True
         desk = running.Desk(opened.app, opened.controller)
         recovery = self.wish.settings.recovery
-        resumed = await desk.resumed(looks=recovery.inspect_on_resume)
+        resumed = desk.resumed()
         self._line(verdict.resume_document(resumed, self.tally.session_id or ""))
         self._say_resumed(resumed)
+        if resumed["ownerDeaths"] >= self.wish.settings.limits["owner_deaths"]:
+            self._say_crash_loop(resumed["ownerDeaths"])
+            return False
         await opened.controller.actions.look(far=True)
         if running.undecided(desk.snapshot()) and recovery.on_unknown == "stop":
             return False
         await opened.controller.actions.carry_out()
         return True
+
+    def _say_crash_loop(self, deaths: int) -> None:
+        """Its owners died again and again: nothing runs unattended (UX-161)."""
+        minutes = round(self.wish.settings.limits["owner_deaths_seconds"] / 60)
+        told = say("crash_loop", self.wish.look.language, n=deaths, minutes=minutes)
+        self.ending = replace(self.ending, question_unanswered=True, reason=told)
+        complain([told])
 
     def _say_resumed(self, resumed: dict[str, Any]) -> None:
         """The lines of a resume are printed before anything goes on (UX-50)."""
@@ -168,7 +178,7 @@ class _Run:
 
     # Lines ------------------------------------------------------------------------------------
 
-    def _init(self, app: Any) -> dict[str, Any]:
+    def _init(self, controller: Any) -> dict[str, Any]:
         settings = self.wish.settings
         chosen = settings.chosen()
         return {
@@ -178,7 +188,7 @@ class _Run:
             "model": chosen.model,
             "endpoint": chosen.endpoint.name,
             "cwd": str(self.wish.directory),
-            "tools": list(getattr(app, "tool_names", ())),
+            "tools": [tool.name for tool in controller.barrier.registry],
             "mcp_servers": [],
             "permission_mode": settings.permissions.mode,
             "barrier": settings.recovery.barrier,

@@ -155,6 +155,15 @@ def _single(found: list[T], reference: str, names: list[str]) -> T:
     raise SessionMissing(f"{reference!r} is not unique: {', '.join(sorted(names)[:6])}. Give more of it.")
 
 
+async def directory_of(place: Place, session_id: str) -> Path:
+    """The directory a session belongs to: here for this project, else where it was opened."""
+    if place.here:
+        return Path.cwd()
+    async with reader(place) as ledger:
+        rows = await ledger.sessions()
+    return next((Path(row.directory) for row in rows if row.session_id == session_id), Path.cwd())
+
+
 async def read_snapshot(place: Place, session_id: str, settings: Settings) -> dict[str, Any]:
     """The snapshot of a session as it stands on disk, in the JSON of TR-139."""
     async with reader(place) as ledger:

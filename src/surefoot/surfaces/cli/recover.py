@@ -50,7 +50,7 @@ def recover(ctx: click.Context) -> None:
 @recover.command("list")
 @click.option("--all", "resolved", is_flag=True, help="Decided and proven ones too.")
 @click.option(
-    "--all-sessions", is_flag=True, help="The same as without; every session of this project is listed."
+    "--all-sessions", "_", is_flag=True, expose_value=False, help="Of every session here; always so."
 )
 @click.option("--all-projects", is_flag=True, help="Of every ledger of this person.")
 @click.option("--session", "session", help="Only this session.")
@@ -58,12 +58,7 @@ def recover(ctx: click.Context) -> None:
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_context
 def list_(
-    ctx: click.Context,
-    resolved: bool,
-    all_sessions: bool,
-    all_projects: bool,
-    session: str | None,
-    **flags: bool,
+    ctx: click.Context, /, resolved: bool, all_projects: bool, session: str | None, **flags: bool
 ) -> None:
     """Open calls, and what runs in the background."""
     settings = reading.settings_here()
@@ -233,7 +228,7 @@ class _Given:
 @click.option("--all", "every", is_flag=True, help="Every open call of this project.")
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_context
-def inspect(ctx: click.Context, references: tuple[str, ...], every: bool, as_json: bool) -> None:
+def inspect(ctx: click.Context, /, references: tuple[str, ...], every: bool, as_json: bool) -> None:
     """Look at the world once more and record what was seen."""
     ctx.exit(_press("inspect", _wanted(references, every), _Given(as_json=as_json)))
 
@@ -248,7 +243,7 @@ def _deciding(verb: str, help_text: str) -> None:
     @click.option("--code", help="The code of the card, where it asks for one.")
     @click.option("--json", "as_json", is_flag=True)
     @click.pass_context
-    def command(ctx: click.Context, references: tuple[str, ...], **flags: Any) -> None:
+    def command(ctx: click.Context, /, references: tuple[str, ...], **flags: Any) -> None:
         given = _Given(flags["inspection"], flags["note"], code=flags["code"], as_json=flags["as_json"])
         ctx.exit(_press(verb, list(references), given))
 
@@ -266,7 +261,7 @@ _deciding("reject", "Leave it open and fenced; do not run it again.")
 @click.option("--note", help="At most 500 characters; never sent to a model.")
 @click.option("--json", "as_json", is_flag=True)
 @click.pass_context
-def release(ctx: click.Context, references: tuple[str, ...], every: bool, **flags: Any) -> None:
+def release(ctx: click.Context, /, references: tuple[str, ...], every: bool, **flags: Any) -> None:
     """Lift the fence and leave the call open."""
     given = _Given(None, flags["note"], flags["yes"], flags["code"], flags["as_json"])
     ctx.exit(_press("release", _wanted(references, every), given))
@@ -297,14 +292,16 @@ def _press(verb: str, references: Sequence[str], given: _Given) -> int:
 
 
 async def _press_one(verb: str, reference: str, given: _Given) -> int:
+    # Loaded here: lists and cards need neither tools nor a supervisor.
     from surefoot.surfaces.cli import running
 
     settings = reading.settings_here()
     look = look_here(settings.language)
-    _, session_id, receipt = await reading.find_attempt(settings, reference)
+    place, session_id, receipt = await reading.find_attempt(settings, reference)
     attempt = receipt.attempt_id
+    directory = await reading.directory_of(place, session_id)
     try:
-        async with running.owned(settings, session_id) as desk:
+        async with running.owned(settings, directory, session_id) as desk:
             return await _decide(desk, verb, attempt, given, look)
     except SessionHeld as held:
         code = {"code": "not_owner", "message": held.message}

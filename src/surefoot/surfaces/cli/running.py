@@ -20,7 +20,7 @@ from typing import Any
 from surefoot import __version__
 from surefoot import app as wiring
 from surefoot.config import Settings
-from surefoot.core.model import Notice
+from surefoot.core.model import Draft, Kind, Notice
 from surefoot.errors import (
     LedgerError,
     ProviderCredentials,
@@ -57,6 +57,8 @@ async def opened(
     ) as app:
         resumed = wish.go_on or wish.resume is not None
         controller = await _session(app, wish)
+        if wish.name and not resumed:
+            await controller.session.append(Draft(Kind.SESSION_NAMED, {"name": wish.name[:80]}))
         if wish.max_turns is not None:
             controller.max_steps = wish.max_turns
         try:
@@ -141,21 +143,16 @@ class Desk:
             body = with_summaries(body, self._receipts(body, self.controller.session.book))
         return answer.status, body
 
-    async def resumed(self, *, looks: bool = True) -> dict[str, Any]:
-        """What stands before a person continues: local looks, counts, what would run again (UX-50)."""
-        actions, book = self.controller.actions, self.controller.session.book
-        if looks:
-            await actions.look()
-        value = self.snapshot()
-        again = [planned.receipt for planned in actions.plan() if planned.runs_again]
-        opened = [call for call in value["calls"] if is_card(call)]
-        settled = sum(1 for receipt in book if receipt.state.value in _SETTLED)
+    def resumed(self) -> dict[str, Any]:
+        """What stands before a person continues: counts, what would run again (UX-50)."""
+        facts = dict(self.controller.resume())
+        opened = [call for call in self.snapshot()["calls"] if is_card(call)]
+        book = self.controller.session.book
+        again = [book.get(one["attemptId"]) for one in facts["willRunAgain"]]
         return {
-            "settled": settled,
+            **facts,
             "open": len(opened),
-            "willRunAgain": [_again(receipt) for receipt in again],
-            "background": value["background"],
-            "ownerDeaths": getattr(actions.reconciled, "owner_deaths", 0),
+            "willRunAgain": [_again(receipt) for receipt in again if receipt is not None],
         }
 
     async def go_on(self) -> Any:
@@ -164,9 +161,6 @@ class Desk:
         await actions.look(far=True)
         await actions.carry_out()
         return await self.controller.go_on()
-
-
-_SETTLED = ("succeeded", "failed", "not_started")
 
 
 def _again(receipt: Any) -> dict[str, Any]:
@@ -191,10 +185,24 @@ def caller_here(app: Any, channel: str, method: str) -> Caller:
     )
 
 
+class _NoModel:
+    """Stands where a decision needs a session and no model: no key is asked for, no request can leave."""
+
+    wire = "chat"
+    batch_split = False
+
+    async def complete(self, messages: Any, on_delta: Any) -> Any:
+        raise UsageError("This command asks no model.")
+
+    def wait_seconds(self, error: Any, tries: int) -> float | None:
+        return None
+
+
 @asynccontextmanager
-async def owned(settings: Settings, session_id: str) -> AsyncIterator[Desk]:
+async def owned(settings: Settings, directory: Path, session_id: str) -> AsyncIterator[Desk]:
     """Own an idle session for one decision: reconcile, act, give it back; no tool runs (TR-151)."""
-    async with wiring.open_app(settings, directory=Path.cwd()) as app:
+    parts = wiring.Parts(model=_NoModel())
+    async with wiring.open_app(settings, directory=directory, parts=parts) as app:
         controller = await app.session(session_id)
         try:
             yield Desk(app, controller)

@@ -90,7 +90,7 @@ def _options(command: Any) -> Any:
 @click.option("-p", "--print", "printing", is_flag=True, help="One prompt to the end, no questions.")
 @_options
 @click.pass_context
-def talk(ctx: click.Context, printing: bool, **flags: Any) -> None:
+def talk(ctx: click.Context, /, printing: bool, **flags: Any) -> None:
     """Chat, or one prompt with -p."""
     wish = wished(flags, printing=printing)
     ctx.exit(_printed(wish) if printing else _chatted(wish))
@@ -101,7 +101,7 @@ def talk(ctx: click.Context, printing: bool, **flags: Any) -> None:
 )
 @_options
 @click.pass_context
-def run(ctx: click.Context, **flags: Any) -> None:
+def run(ctx: click.Context, /, **flags: Any) -> None:
     """One prompt to the end."""
     ctx.exit(_printed(wished(flags, printing=True)))
 
