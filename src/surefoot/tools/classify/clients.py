@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from surefoot.core.effects import EVERYTHING
+from surefoot.core.effects import EVERYTHING, wider
 from surefoot.core.model import EffectClass
 from surefoot.tools.classify.grammar import Word
 from surefoot.tools.classify.http import host_member, method_class
 from surefoot.tools.classify.repositories import forge_hosts
 from surefoot.tools.classify.rules import Shape, tables
-from surefoot.tools.classify.scene import READS, Answer, Scene, join, members, spots, unknown, written
+from surefoot.tools.classify.scene import READS, Answer, Scene, join, spots, unknown, written
 from surefoot.tools.classify.sql import Dialect, classify_sql
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -37,14 +37,14 @@ def _curl(shape: Shape, _: Sequence[Word], scene: Scene) -> Answer | None:
     if output is None:
         return None
     method = _curl_method(shape, table)
-    body = shape.has(*table["body"]) and not shape.has(*table["get"])
+    body = (shape.has(*table["body"]) and not shape.has(*table["get"])) or shape.has(*table["upload"])
     found = method_class(method, headers, body)
     if found is EffectClass.READ_ONLY:
         return output
     if shape.has(*table["follow"]):
         # A redirect repeats the write somewhere that is not known (EC-17).
         return unknown("curl follows redirects of a write")
-    return join([output, Answer(found, members(host_member(url) for url in urls))])
+    return join([output, Answer(found, wider(host_member(url) for url in urls))])
 
 
 def _curl_method(shape: Shape, table: Mapping[str, list[str]]) -> str:
@@ -70,7 +70,7 @@ def _outputs(shape: Shape, table: Mapping[str, list[str]], scene: Scene, urls: i
     if "#" in named[0].text:
         return None
     reach, paths = written(named, scene)
-    return Answer(EffectClass.IDEMPOTENT_WRITE, members(reach), paths=paths) if reach else READS
+    return Answer(EffectClass.IDEMPOTENT_WRITE, wider(reach), paths=paths) if reach else READS
 
 
 def _wget(shape: Shape, _: Sequence[Word], scene: Scene) -> Answer | None:
@@ -86,13 +86,13 @@ def _wget(shape: Shape, _: Sequence[Word], scene: Scene) -> Answer | None:
         return READS
     if output and len(urls) == 1:
         reach, paths = written(output[-1:], scene)
-        return Answer(EffectClass.IDEMPOTENT_WRITE, members(reach), paths=paths)
+        return Answer(EffectClass.IDEMPOTENT_WRITE, wider(reach), paths=paths)
     if output:
         return None
     # The name of the file differs when one is already there.
     reach, paths = written(shape.values(table["folder"]) or [Word(".")], scene)
     hosts = [host_member(url) for url in urls]
-    return Answer(EffectClass.NON_IDEMPOTENT, members((*reach, *hosts)), paths=paths)
+    return Answer(EffectClass.NON_IDEMPOTENT, wider(reach, hosts), paths=paths)
 
 
 def addresses(words: Iterable[Word]) -> list[str] | None:

@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 
-from surefoot.core.effects import EVERYTHING
+from surefoot.core.effects import EVERYTHING, wider
 from surefoot.core.model import EffectClass
 from surefoot.tools.classify import clients, programs
 from surefoot.tools.classify.grammar import UNSEEN, NotUnderstood, Word
 from surefoot.tools.classify.repositories import forge_hosts, forge_names, remote_names, repository
 from surefoot.tools.classify.rules import Rule, Shape, load, read, read_until, tables
-from surefoot.tools.classify.scene import READS, Answer, Scene, join, members, spots, unknown, written
+from surefoot.tools.classify.scene import READS, Answer, Scene, join, spots, unknown, written
 
 _NAME = re.compile(r"[A-Za-z0-9_./+-]+")
 Judge = Callable[[Shape, Sequence[Word], Scene], Answer | None]
@@ -206,7 +206,7 @@ def _first(rules: Sequence[Rule], name: str, arguments: Sequence[Word], scene: S
             if judged is not READS:
                 answer = judged
         reach, paths = _reach(rule, shape, scene)
-        return replace(answer, reach=members((*answer.reach, *reach)), paths=(*answer.paths, *paths))
+        return replace(answer, reach=wider(answer.reach, reach), paths=(*answer.paths, *paths))
     return None
 
 
@@ -266,10 +266,10 @@ def _find(arguments: Sequence[Word], scene: Scene) -> Answer | None:
         answers.append(replace(answer, inner=(shown(command), *answer.inner)))
     if parsed.deletes:
         reach, paths = written(parsed.starts or [Word(".")], scene)
-        answers.append(Answer(EffectClass.NON_IDEMPOTENT, members(reach), paths=paths))
+        answers.append(Answer(EffectClass.NON_IDEMPOTENT, wider(reach), paths=paths))
     if parsed.files:
         reach, paths = written(parsed.files, scene)
-        answers.append(Answer(EffectClass.IDEMPOTENT_WRITE, members(reach), paths=paths))
+        answers.append(Answer(EffectClass.IDEMPOTENT_WRITE, wider(reach), paths=paths))
     return join(answers)
 
 

@@ -11,10 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from surefoot.core.effects import wider
 from surefoot.core.model import EffectClass
 from surefoot.tools.classify.grammar import UNSEEN, Word
 from surefoot.tools.classify.rules import Shape, tables
-from surefoot.tools.classify.scene import READS, Answer, Scene, members, written
+from surefoot.tools.classify.scene import READS, Answer, Scene, written
 from surefoot.tools.classify.scripts import awk_reads, sed_reads
 
 _VARIABLE = re.compile(r"[a-z][a-z0-9]{0,15}")
@@ -75,9 +76,7 @@ def read_find(words: Sequence[Word]) -> Find | None:
     while index < len(words):
         word = words[index]
         index += 1
-        if not word.certain and not (
-            word.glob and word.literal and index == 1 and not word.text.startswith("-")
-        ):
+        if not word.certain:
             return None
         text = word.text
         if text in table["runs"]:
@@ -123,7 +122,7 @@ def _sed_in_place(shape: Shape, _: Sequence[Word], scene: Scene) -> Answer | Non
     if suffixes:
         beside, _more = written([Word(_folder(word), glob=False) for word in files], scene)
         reach = (*reach, *beside)
-    return Answer(EffectClass.NON_IDEMPOTENT, members(reach), paths=paths)
+    return Answer(EffectClass.NON_IDEMPOTENT, wider(reach), paths=paths)
 
 
 def _folder(word: Word) -> str:
@@ -191,13 +190,13 @@ def _dd(_: Shape, words: Sequence[Word], scene: Scene) -> Answer | None:
     reach, paths = written(targets, scene)
     if not targets:
         return READS
-    return Answer(EffectClass.NON_IDEMPOTENT, members(reach), paths=paths)
+    return Answer(EffectClass.NON_IDEMPOTENT, wider(reach), paths=paths)
 
 
 def _beside(shape: Shape, _: Sequence[Word], scene: Scene) -> Answer | None:
     """A packer replaces a file by another beside it."""
     reach, paths = written([Word(_folder(word)) for word in shape.operands], scene)
-    return Answer(EffectClass.NON_IDEMPOTENT, members(reach), paths=paths)
+    return Answer(EffectClass.NON_IDEMPOTENT, wider(reach), paths=paths)
 
 
 def _git_config(shape: Shape, _: Sequence[Word], __: Scene) -> Answer | None:

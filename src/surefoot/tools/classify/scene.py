@@ -10,7 +10,7 @@ import os.path
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
-from surefoot.core.effects import EVERYTHING
+from surefoot.core.effects import EVERYTHING, wider
 from surefoot.core.model import EffectClass
 from surefoot.runtime.tools import Place
 from surefoot.tools.classify.grammar import NotUnderstood, Word
@@ -67,18 +67,12 @@ def join(answers: Iterable[Answer]) -> Answer:
             result,
             effect_class=answer.effect_class if stricter else result.effect_class,
             why=answer.why if stricter or not result.why else result.why,
-            reach=members((*result.reach, *answer.reach)),
+            reach=wider(result.reach, answer.reach),
             paths=(*result.paths, *(path for path in answer.paths if path not in result.paths)),
             clients=tuple(sorted({*result.clients, *answer.clients})),
             inner=(*result.inner, *answer.inner),
         )
     return replace(result, check=bool(checks) and all(checks))
-
-
-def members(reach: Iterable[str]) -> tuple[str, ...]:
-    """Sorted and without doubles; `*` swallows the others."""
-    found = set(reach)
-    return (EVERYTHING,) if EVERYTHING in found else tuple(sorted(found))
 
 
 def written(words: Iterable[Word], scene: Scene) -> tuple[tuple[str, ...], tuple[str, ...]]:

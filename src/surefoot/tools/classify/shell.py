@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass
+from surefoot.runtime.permission import UNTOLD
 from surefoot.runtime.tools import Place
 from surefoot.tools.classify import commands, environment
 from surefoot.tools.classify.grammar import (
@@ -98,7 +99,8 @@ class ShellEffect:
     """Clients of the line's writes whose end speaks of others (EC-57, EC-58)."""
     simple_commands: tuple[str, ...] | None = None
     """Every simple command, assignment (`NAME=value`) and written redirection (`> file`) of the line, for
-    permission rules; None when the grammar cannot tell (UX-40)."""
+    permission rules (UX-40); with `UNTOLD` when there are parts whose meaning is not certain, None when
+    the grammar cannot parse the line."""
     why: str = ""
     write_targets: tuple[str, ...] = ()
     """Lexical absolute paths that are written, for write intents (TR-105); not those behind `*`."""
@@ -122,7 +124,7 @@ def classify_shell(command: str, place: Place) -> ShellEffect:
     return ShellEffect(
         effect=effect,
         clients=answer.clients,
-        simple_commands=None if walk.doubtful else tuple(dict.fromkeys(walk.seen)),
+        simple_commands=_parts(command, walk),
         why=answer.why,
         write_targets=answer.paths,
         reading_text=_amended(command, walk) if effect.effect_class is EffectClass.READ_ONLY else None,
@@ -137,6 +139,37 @@ def lexical_paths(command: str, place: Place) -> tuple[str, ...]:
     except (NotUnderstood, RecursionError):
         return ()
     return tuple(sorted({*answer.paths, *walk.folders}))
+
+
+def _parts(command: str, walk: _Walk) -> tuple[str, ...] | None:
+    """What permission rules see. A doubt leaves what a denying rule may still recognise."""
+    if not walk.doubtful:
+        return tuple(dict.fromkeys(walk.seen))
+    try:
+        root = parse(command)
+    except (NotUnderstood, RecursionError):
+        return None
+    found = list(walk.seen)
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        stack.extend(reversed(node.children))
+        if node.type == "command":
+            found.append(_roughly(node))
+    return (*dict.fromkeys(found), UNTOLD)
+
+
+def _roughly(node: Node) -> str:
+    words = []
+    for child in node.children:
+        if child.type == "command_name" or child.type in _WORDS:
+            part = child.named_children[0] if child.type == "command_name" else child
+            try:
+                words.append(word_of(part))
+            except NotUnderstood:
+                words.append(Word(source_of(part), literal=False))
+    name = commands.command_name(words[0]) if words else None
+    return commands.shown(words if name is None else [Word(name), *words[1:]])
 
 
 def _notes(answer: Answer) -> tuple[str, ...]:
@@ -204,6 +237,8 @@ class _Walk:
         if not node.is_named:
             if kind in _TOKENS or not kind.strip():
                 return Answer()
+            if kind == "&":
+                return unknown("work in the background")
             raise NotUnderstood(f"a part of the kind {kind!r}")
         if kind in _BRANCHES or kind in ("compound_statement", "negated_command", "do_group", "program"):
             if kind == "compound_statement" and source_of(node).startswith("(("):
@@ -233,6 +268,9 @@ class _Walk:
             "test_command": self.condition,
             "variable_assignment": self.assigned,
             "variable_assignments": lambda node: join(self.assigned(child) for child in node.named_children),
+            "declaration_command": self.named_only,
+            "unset_command": self.named_only,
+            "function_definition": self.defined,
             "comment": lambda node: Answer(),
         }
 
@@ -381,6 +419,17 @@ class _Walk:
         if not self.depth and name is not None and answer.effect_class is EffectClass.READ_ONLY:
             self.insertions.extend(environment.insertions([name, *(word.text for word in words[1:])], ends))
         return join([*answers, answer])
+
+    def named_only(self, node: Node) -> Answer:
+        """`export`, `declare`, `unset`: a part of its own for permission rules, and never a reader."""
+        self.seen.append(source_of(node))
+        return join([unknown("a declaration"), self.within(node)])
+
+    def defined(self, node: Node) -> Answer:
+        """A function changes what a name means (EC-20); what it holds is still listed."""
+        body = node.child_by_field_name("body")
+        found = [] if body is None else [self.inside([body])]
+        return join([unknown("a definition of a function"), *found])
 
     def prefixed(self, node: Node) -> Answer:
         """An assignment before a command (EC-26)."""

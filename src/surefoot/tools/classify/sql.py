@@ -59,7 +59,9 @@ def classify_sql(
         found = classes[0]
     else:
         found = EffectClass.UNKNOWN
-    return Effect(found) if found is EffectClass.READ_ONLY else Effect(found, reach)
+    if found is EffectClass.READ_ONLY:
+        return Effect(found)
+    return Effect(found, (EVERYTHING,) if found is EffectClass.UNKNOWN else reach)
 
 
 def _statements(text: str, dialect: Dialect) -> list[list[_Token]]:
