@@ -92,7 +92,7 @@ SCENARIOS = {
 
 
 class Deadly(Disk):
-    """Dies at the n-th step; a write dies in its middle."""
+    """Dies before the n-th step; a write counts twice, before it and in its middle."""
 
     def __init__(self, at: int, no_exchange: bool) -> None:
         self._at, self._step, self._no_exchange = at, 0, no_exchange
@@ -103,16 +103,21 @@ class Deadly(Disk):
             return method
 
         def step(*given: Any, **named: Any) -> Any:
-            self._step += 1
-            if self._step == self._at:
-                if name == "write":
-                    os.pwrite(given[0], given[1][: len(given[1]) // 2], given[2] if len(given) > 2 else 0)
-                os.kill(os.getpid(), signal.SIGKILL)
+            self._die_here()
+            if name == "write":
+                half = given[1][: len(given[1]) // 2]
+                self._die_here(lambda: os.pwrite(given[0], half, given[2] if len(given) > 2 else 0))
             if name == "exchange" and self._no_exchange:
                 return False
             return method(*given, **named)
 
         return step
+
+    def _die_here(self, last_act: Callable[[], object] = lambda: None) -> None:
+        self._step += 1
+        if self._step == self._at:
+            last_act()
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def tool_of(scenario: Scenario, disk: Disk | None = None) -> Tool:

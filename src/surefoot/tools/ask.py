@@ -2,31 +2,21 @@
 
 Owns: its arguments, the service it asks through, and the words for every verdict
 (TR-168). Does not own: that the question and its answer are durable, their ids, and
-who is asked (`runtime.controller`, which implements `Questions`).
+who is asked (`runtime.people`, which implements `Questions`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass, EffectTrace, State
+from surefoot.runtime.people import Answer
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
 
 QUESTION_CHARACTERS = 4000
 CHOICES = 20
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """How a question ended."""
-
-    verdict: str
-    """`answered`, `expired` (time limit), `withdrawn` (Stop, end of turn, closing), `lost`
-    (connection), `late`, or `unattended` (nobody to ask)."""
-    text: str = ""
 
 
 class Questions(Protocol):

@@ -11,8 +11,9 @@ import pytest
 
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass, EffectTrace, State
+from surefoot.runtime.people import Answer
 from surefoot.runtime.tools import LiveAttempt, Outcome, Place, Tool
-from surefoot.tools.ask import Answer, ask_tool
+from surefoot.tools.ask import ask_tool
 from surefoot.tools.recovery_tool import recovery_tool
 from surefoot.tools.todo import todo_tool
 

@@ -26,6 +26,7 @@ from surefoot.verifiers.sight import (
     Unopenable,
     look,
     look_and_read,
+    open_regular,
     resolve,
     temporary_name,
 )
@@ -225,7 +226,7 @@ class Applier:
             else:
                 swapped = self._disk.exchange(temporary, change.resolved)
                 if not swapped:
-                    self._disk.rename(temporary, change.resolved)
+                    self._disk.rename(temporary, change.resolved, over=True)
         except (FileExistsError, FileNotFoundError):
             self._disk.remove(temporary)
             return CHANGED
@@ -263,7 +264,7 @@ class Applier:
         content = change.content or b""
         kept = len(old) if content.startswith(old) else 0
         try:
-            handle = self._disk.open_in_place(change.resolved, self._ledger_files)
+            handle = open_regular(change.resolved, self._ledger_files, flags=os.O_RDWR)
         except Unopenable as error:
             raise OSError(errno.EACCES, error.text, change.resolved) from None
         try:
@@ -313,7 +314,7 @@ class Applier:
     def _take_out(self, change: Change) -> bool:
         """Move the entry aside, compare what came out, and only then destroy it."""
         temporary = self._temporary(change.resolved)
-        self._disk.rename_new(change.resolved, temporary)
+        self._disk.rename(change.resolved, temporary, over=False)
         self.touched = True
         if not same(change.before, self._look(temporary)):
             self._put_back(temporary, change.resolved)
@@ -326,7 +327,7 @@ class Applier:
 
     def _put_back(self, temporary: str, resolved: str) -> None:
         try:
-            self._disk.rename_new(temporary, resolved)
+            self._disk.rename(temporary, resolved, over=False)
             self.touched = False
         except FileExistsError:
             self.left_beside = temporary
@@ -357,9 +358,9 @@ class Applier:
         replacing = change.before.kind != ABSENT
         swapped = replacing and self._disk.exchange(source, target)
         if replacing and not swapped:
-            self._disk.rename(source, target)
+            self._disk.rename(source, target, over=True)
         elif not replacing:
-            self._disk.rename_new(source, target)
+            self._disk.rename(source, target, over=False)
         self.touched = True
         came = same(source_before, self._look(target))
         went = not swapped or same(change.before, self._look(source))

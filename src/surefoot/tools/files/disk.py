@@ -13,8 +13,6 @@ import errno
 import os
 import shutil
 
-from surefoot.verifiers.sight import FileIds, open_regular
-
 _AT_FDCWD = -100
 _NOREPLACE = 1
 _EXCHANGE = 2
@@ -28,10 +26,6 @@ class Disk:
     def create(self, path: str, mode: int = 0o666) -> int:
         """Open a new file for writing; fails when anything is there."""
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
-
-    def open_in_place(self, path: str, ledger_files: FileIds) -> int:
-        """Open an existing regular file for reading and writing, without truncating it."""
-        return open_regular(path, ledger_files, flags=os.O_RDWR)
 
     def write(self, handle: int, content: bytes, offset: int = 0) -> None:
         """Write all of `content` at `offset`."""
@@ -68,17 +62,14 @@ class Disk:
         """Swap two names in one step; False where the kernel or file system cannot."""
         return _renameat2(one, other, _EXCHANGE)
 
-    def rename(self, source: str, target: str) -> None:
-        """Rename over whatever is at `target`."""
-        os.rename(source, target)  # noqa: PTH104
-
-    def rename_new(self, source: str, target: str) -> None:
-        """Rename; fails when anything is at `target`."""
-        if _renameat2(source, target, _NOREPLACE):
-            return
-        # Without the kernel's help the look and the rename are two steps.
-        if os.path.lexists(target):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
+    def rename(self, source: str, target: str, *, over: bool) -> None:
+        """Rename; without `over` it fails when anything is at `target`."""
+        if not over:
+            if _renameat2(source, target, _NOREPLACE):
+                return
+            # Without the kernel's help the look and the rename are two steps.
+            if os.path.lexists(target):
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), target)
         os.rename(source, target)  # noqa: PTH104
 
     def remove(self, path: str) -> None:

@@ -150,7 +150,7 @@ def earlier_word(receipt: Receipt, services: Mapping[str, Any], found: Found) ->
     earlier = services.get("earlier")
     attempts: Sequence[Receipt] = earlier(receipt) if earlier else ()
     for old in reversed(attempts):
-        if old.tool != receipt.tool:
+        if receipt.tool is not None and old.tool != receipt.tool:
             continue  # no repetition of this call, whoever named it
         for intent in old.write_intents:
             after = intent.get("after")

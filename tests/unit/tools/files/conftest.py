@@ -46,13 +46,9 @@ class CountingDisk(Disk):
         self.steps.append("exchange")
         return super().exchange(one, other)
 
-    def rename(self, source: str, target: str) -> None:
+    def rename(self, source: str, target: str, *, over: bool) -> None:
         self.steps.append("rename")
-        super().rename(source, target)
-
-    def rename_new(self, source: str, target: str) -> None:
-        self.steps.append("rename_new")
-        super().rename_new(source, target)
+        super().rename(source, target, over=over)
 
     def make_folder(self, path: str) -> None:
         self.steps.append("make_folder")
@@ -81,21 +77,22 @@ class Bench:
     def tool(self, name: str) -> Tool:
         return self.tools[name]
 
-    def receipt(self, name: str, **fields: Any) -> Receipt:
+    def receipt(self, **fields: Any) -> Receipt:
+        """As dispatched: the tool is not resolved yet."""
         self.number += 1
-        fixed = {"attempt_id": f"att_{self.number:026d}", "call_id": f"cal_{self.number:026d}", "tool": name}
+        fixed = {"attempt_id": f"att_{self.number:026d}", "call_id": f"cal_{self.number:026d}"}
         return Receipt(session_id="ses_1", turn_id="trn_1", position=0, **{**fixed, **fields})
 
     async def prepare(self, name: str, **arguments: Any) -> tuple[Prepared, Receipt]:
         tool = self.tool(name)
         jsonschema.validate(arguments, tool.parameters)
-        receipt = self.receipt(name)
+        receipt = self.receipt()
         if tool.prepare is None:
             return Prepared(), receipt
         prepared = await tool.prepare(arguments, self.place, receipt, self.services)
         intents = tuple(prepared.fields.get("writeIntents", ()))
         return prepared, dataclasses.replace(
-            receipt, write_intents=intents, started_at=time.time_ns() // 1_000_000
+            receipt, tool=name, write_intents=intents, started_at=time.time_ns() // 1_000_000
         )
 
     async def enter(self, name: str, prepared: Prepared, receipt: Receipt, **arguments: Any) -> Outcome:

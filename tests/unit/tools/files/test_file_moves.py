@@ -68,11 +68,11 @@ async def test_tr_106_a_write_in_the_last_moment_is_put_back(bench: Any, name: s
     class Meddler(Disk):
         done = False
 
-        def rename_new(self, source: str, target_: str) -> None:
+        def rename(self, source: str, target_: str, *, over: bool) -> None:
             if not self.done:
                 self.done = True
                 target.write_text("theirs")
-            super().rename_new(source, target_)
+            super().rename(source, target_, over=over)
 
     bench.use(Meddler())
     arguments = {"path": "a.txt"} if name == "delete" else {"source": "a.txt", "target": "b.txt"}
@@ -115,6 +115,7 @@ async def test_a_repeated_move_or_deletion_finds_its_work_done(bench: Any) -> No
     bench.services["earlier"] = lambda receipt: (first.receipt,)
     again = await bench.run("move", source="a", target="b")
     assert again.outcome.state is State.SUCCEEDED and again.outcome.effect_trace is EffectTrace.NONE
+    del bench.services["earlier"]
     gone = await bench.run("delete", path="b")
     (bench.folder / "b").mkdir()
     bench.services["earlier"] = lambda receipt: (gone.receipt,)

@@ -215,9 +215,9 @@ class Meddler(Disk):
         self._meddle()
         super().link(source, target)
 
-    def rename_new(self, source: str, target: str) -> None:
+    def rename(self, source: str, target: str, *, over: bool) -> None:
         self._meddle()
-        super().rename_new(source, target)
+        super().rename(source, target, over=over)
 
 
 async def test_tr_106_a_write_in_the_last_moment_is_swapped_back(bench: Any) -> None:
@@ -503,5 +503,5 @@ async def test_a_body_entered_without_its_preparation_touches_nothing(bench: Any
     from surefoot.runtime.tools import Prepared
 
     with pytest.raises(ToolError) as caught:
-        await bench.enter("write", Prepared(), bench.receipt("write"), path="a", content="x")
+        await bench.enter("write", Prepared(), bench.receipt(), path="a", content="x")
     assert caught.value.facts["effect_trace"] == "none" and bench.names() == []
