@@ -10,6 +10,7 @@ from typing import Any
 import openai
 import pytest
 
+from surefoot.providers import contracts, rules
 from surefoot.testing.emulator.profiles import PROFILES
 from surefoot.testing.emulator.server import Emulator
 from surefoot.testing.model import ScriptedModel, call, raw_call
@@ -363,3 +364,19 @@ async def test_we_19_a_fault_may_edit_the_incoming_request_so_that_the_real_rule
     emulator.fault(lenient=["OC-01"])
     await ask(emulator, "openai", [user(), asked("a")])
     emulator.assert_fired()
+
+
+BUILT = [pair for pair in PAIRS if f"{pair[1]}/chat" in contracts.contract_ids()]
+
+
+@pytest.mark.parametrize(
+    ("rule", "profile", "accepted", "refused"), BUILT, ids=[f"{r}-{p}" for r, p, *_ in BUILT]
+)
+def test_we_20_the_validator_agrees_with_the_emulator_on_every_pair(
+    rule: str, profile: str, accepted: list[Any], refused: list[Any]
+) -> None:
+    contract = contracts.resolve(f"{profile}/chat")
+    request = {"model": "m", "tools": TOOLS, "messages": accepted}
+    assert rules.refusing(rules.check(request, contract)) == []
+    found = rules.refusing(rules.check({**request, "messages": refused}, contract))
+    assert rule in {finding.rule for finding in found}

@@ -1,0 +1,101 @@
+"""The parent's side of a crash test: run the child, see how it died, and do it for every seam.
+
+Owns: starting `surefoot.testing.child`, its time limit, and what is left of it. Does not
+own: what must be true afterwards.
+
+    for number in count(1):
+        first = run_child(dataclasses.replace(spec, kill_at=number), directory)
+        ... start again with session="newest", judge sink, report and emulator ...
+        if not first.killed:
+            break
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from surefoot.testing.child import ChildSpec
+from surefoot.testing.faults import fault_point, read_trace
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How one run of the child ended."""
+
+    returncode: int
+    seams: list[str]
+    """Every seam it passed."""
+    fatal: str | None
+    """The seam it died at."""
+    report: dict[str, Any]
+    """Empty when it was killed."""
+    stderr: str
+
+    @property
+    def killed(self) -> bool:
+        """Whether it died by its seam."""
+        return self.fatal is not None
+
+    @property
+    def point(self) -> str:
+        """The fault point K0 to K7 it died at, or `other`."""
+        return "none" if self.fatal is None else fault_point(self.fatal)
+
+
+class ChildFailed(AssertionError):
+    """The child ended in a way no fault explains."""
+
+
+def run_child(spec: ChildSpec, directory: Path, *, seconds: float = 60.0) -> Ended:
+    """Run the child to its end in its own process group, which is killed afterwards whole.
+
+    `directory` takes its spec, trace and report. Raises `ChildFailed` when it neither died at
+    its seam nor wrote a report, and `subprocess.TimeoutExpired` after `seconds`.
+    """
+    run = len(list(directory.glob("spec-*.json")))
+    trace, report = directory / f"trace-{run}.txt", directory / f"report-{run}.json"
+    spec = dataclasses.replace(spec, trace=str(trace), report=str(report))
+    path = directory / f"spec-{run}.json"
+    path.write_text(spec.to_json(), encoding="utf-8")
+    errors = directory / f"stderr-{run}.txt"
+    with errors.open("wb") as stderr:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "surefoot.testing.child", str(path)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stderr,
+            start_new_session=True,
+        )
+        try:
+            returncode = process.wait(seconds)
+        finally:
+            _end_group(process)
+    return _ended(returncode, trace, report, errors)
+
+
+def _end_group(process: subprocess.Popen[bytes]) -> None:
+    """End what the child may have left in its group, and reap it."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    process.wait()
+
+
+def _ended(returncode: int, trace: Path, report: Path, errors: Path) -> Ended:
+    seams, fatal = read_trace(trace)
+    told = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+    stderr = errors.read_text(encoding="utf-8", errors="replace")
+    if fatal is None and not told:
+        raise ChildFailed(f"the child ended with {returncode} and no report:\n{stderr[-4000:]}")
+    if fatal is not None and returncode != -signal.SIGKILL:
+        raise ChildFailed(f"the child passed its seam {fatal!r} alive ({returncode}):\n{stderr[-4000:]}")
+    return Ended(returncode, seams, fatal, told, stderr)
