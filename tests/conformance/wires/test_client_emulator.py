@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -86,7 +87,7 @@ async def test_we_27_a_long_healthy_session_is_accepted_and_its_prefix_never_cha
         assert reply.text == "done"
     entries = emulator.requests()
     assert [entry.status for entry in entries] == [200] * 6
-    for before, after in zip(entries, entries[1:], strict=False):
+    for before, after in itertools.pairwise(entries):
         assert after.message_shas[: len(before.message_shas)] == before.message_shas
 
 
