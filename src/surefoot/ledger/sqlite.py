@@ -26,7 +26,8 @@ from typing import TypeVar
 from surefoot.core.model import Draft, Entry, Owner, Receipt
 from surefoot.errors import LedgerError, LedgerForked, LedgerUncertain, ReceiptNotWritten, SessionMissing
 from surefoot.ledger import claims, derived, places
-from surefoot.ledger.admission import Batch, Desk, Ownership, Steps
+from surefoot.ledger.admission import Batch, Desk, Ownership
+from surefoot.ledger.aside import carry_out_aside, off_loop
 from surefoot.ledger.audit import audit
 from surefoot.ledger.ballast import Ballast, Room
 from surefoot.ledger.blobs import Blobs
@@ -129,13 +130,13 @@ class SqliteLedger(Desk):
         """The same flush with its blocking steps in a thread: the gate is contended or the disk is slow."""
         async with self._writer:
             try:
-                await _off_loop(self._gate.enter)
+                await off_loop(self._gate.enter)
             except LedgerError as error:
                 self._refuse(self._take(), error)
                 return
             members = self._take()
             try:
-                await _carry_out_aside(self._steps(members))
+                await carry_out_aside(self._steps(members))
             finally:
                 self._gate.leave()
                 self._abandon(members)
@@ -292,8 +293,8 @@ class SqliteLedger(Desk):
                     if owned.unlisted >= UNLISTED_ENTRIES:
                         await self._list(owned)
                 if self._database.wal_pages >= IDLE_PAGES:
-                    await _off_loop(self._checkpoint)
-                await _off_loop(self._ballast.lay)
+                    await off_loop(self._checkpoint)
+                await off_loop(self._ballast.lay)
         except LedgerError:
             return  # derived and repeatable; the next idle moment tries again
 
@@ -313,7 +314,7 @@ class SqliteLedger(Desk):
             folded.anew = False
 
         try:
-            await _off_loop(work)
+            await off_loop(work)
         except BaseException:
             owned.book.put_back_changed(changed)
             owned.unlisted = unlisted
@@ -323,7 +324,7 @@ class SqliteLedger(Desk):
     async def _turn(self) -> AsyncIterator[None]:
         """Be the only writer: of this process by the lock, of all by the gate."""
         async with self._writer:
-            await _off_loop(self._gate.enter)
+            await off_loop(self._gate.enter)
             try:
                 yield
             finally:
@@ -342,7 +343,7 @@ class SqliteLedger(Desk):
             token = str(uncertain.facts["token"])  # type: ignore[attr-defined]
         async with self._turn():
             if self._uncertain[token].present is None:
-                await _carry_out_aside(self._find_out(token))
+                await carry_out_aside(self._find_out(token))
         return self._verdict(uncertain)
 
     async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
@@ -389,7 +390,7 @@ class SqliteLedger(Desk):
         self._usable()
         if session_id in self._doubted:
             async with self._turn():
-                await _off_loop(lambda: self._undo_claim(session_id))
+                await off_loop(lambda: self._undo_claim(session_id))
         while True:
             found = await self._off_reading(lambda: claims.known(self._reader, session_id))
             if found is None:
@@ -401,7 +402,7 @@ class SqliteLedger(Desk):
                 continue  # somebody made it in the meantime
             death: Death = "dead"
             if found.owner is not None:
-                death = await _off_loop(partial(self._judge_owner, found))
+                death = await off_loop(partial(self._judge_owner, found))
                 if death != "dead" and not take_over:
                     how = "at_once" if death == "alive" else "lease"
                     return Held(found.owner, found.epoch, found.since_ms, how, found.lease_ms or None)
@@ -438,7 +439,7 @@ class SqliteLedger(Desk):
             return self._started(wish, lambda: claims.create(self._database, wish, opening, highest + 1))
 
         async with self._turn():
-            return await _off_loop(work)
+            return await off_loop(work)
 
     async def _begin(self, wish: claims.Wish, found: claims.Known) -> claims.Begun | None:
         load = claims.load
@@ -452,7 +453,7 @@ class SqliteLedger(Desk):
             return self._started(wish, lambda: claims.begin(self._database, wish, found, loaded, witness))
 
         async with self._turn():
-            return await _off_loop(work)
+            return await off_loop(work)
 
     def _started(self, wish: claims.Wish, work: Callable[[], claims.Begun | None]) -> claims.Begun | None:
         """Make the commit of a claim. One whose answer was lost is no claim, and is made good before the next."""
@@ -516,7 +517,7 @@ class SqliteLedger(Desk):
             return renewed == 1
 
         async with self._turn():
-            return await _off_loop(work)
+            return await off_loop(work)
 
     async def release(self, session_id: str, *, epoch: int) -> None:
         """End this ownership; see `port.Ledger.release`."""
@@ -537,12 +538,12 @@ class SqliteLedger(Desk):
     async def put_blob(self, content: bytes) -> str:
         """Store a blob; see `port.Ledger.put_blob`."""
         self._usable()
-        return await _off_loop(lambda: self._blobs.put(content))
+        return await off_loop(lambda: self._blobs.put(content))
 
     async def get_blob(self, ref: str) -> bytes:
         """Read a blob; see `port.Ledger.get_blob`."""
         self._usable()
-        return await _off_loop(lambda: self._blobs.get(ref))
+        return await off_loop(lambda: self._blobs.get(ref))
 
     async def verify(self, session_id: str | None = None) -> Report:
         """Check chains, witness and blobs; see `port.Ledger.verify`."""
@@ -578,7 +579,7 @@ class SqliteLedger(Desk):
             with self._reading:
                 return work()
 
-        return await _off_loop(locked)
+        return await off_loop(locked)
 
 
 def missing(session_id: str) -> SessionMissing:
@@ -586,36 +587,3 @@ def missing(session_id: str) -> SessionMissing:
     return SessionMissing(
         f"there is no session {session_id!r} in this ledger; `surefoot session list` shows all"
     )
-
-
-async def _off_loop(work: Callable[[], T]) -> T:
-    """Run blocking work in a thread and wait for its end, also when cancelled: what was begun is finished."""
-    task = asyncio.ensure_future(asyncio.to_thread(work))
-    cancelled: asyncio.CancelledError | None = None
-    while not task.done():
-        try:
-            await asyncio.shield(task)
-        except asyncio.CancelledError as error:
-            cancelled = error
-        except BaseException:
-            break  # the work's own end, raised again below
-    if cancelled is not None:
-        if not task.cancelled():
-            task.exception()  # the work's failure is overtaken by the cancel
-        raise cancelled
-    return task.result()
-
-
-async def _carry_out_aside(steps: Steps) -> None:
-    """Carry the blocking steps of a flush out in a thread."""
-    try:
-        step = next(steps)
-        while True:
-            try:
-                value = await _off_loop(step)
-            except LedgerError as error:
-                step = steps.throw(error)
-            else:
-                step = steps.send(value)
-    except StopIteration:
-        return
