@@ -24,6 +24,8 @@ from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys as Key
+from prompt_toolkit.output import create_output
+from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
 
 from surefoot.surfaces import plain, view
@@ -112,7 +114,12 @@ class Chat:
 
     async def run(self) -> None:
         """Read lines until the person leaves; then stop what runs."""
+        # No question is put to the terminal itself: some never answer, and a warning would stand here.
+        output = create_output()
+        if isinstance(output, Vt100_Output):
+            output.enable_cpr = False
         self._session = PromptSession(
+            output=output,
             message=self._message,
             key_bindings=self._bindings(),
             completer=_Words(),
@@ -289,7 +296,8 @@ class Chat:
                 self.say(f"{kind}: {view.clean(told)}")
 
     def _receipt(self, receipt: Mapping[str, Any]) -> None:
-        self.count.see(receipt)
+        if not self.count.see(receipt):
+            return
         self.say(*self.stream.finish())
         if receipt.get("state") != "dispatched":
             self.say(view.receipt_line(receipt, self.screen.language, ascii_only=self.screen.ascii_only))

@@ -100,9 +100,12 @@ class Count:
 
     _states: dict[str, Mapping[str, Any]] = field(default_factory=dict)
 
-    def see(self, receipt: Mapping[str, Any]) -> None:
-        """Note a receipt as it is now."""
+    def see(self, receipt: Mapping[str, Any]) -> bool:
+        """Note a receipt as it is now; True when what is told of it has changed."""
+        before = self._states.get(str(receipt["attemptId"]))
         self._states[str(receipt["attemptId"])] = receipt
+        keys = ("state", "overlays", "inspection")
+        return before is None or any(before.get(key) != receipt.get(key) for key in keys)
 
     def clear(self) -> None:
         """Begin a turn."""

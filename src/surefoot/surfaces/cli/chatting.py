@@ -12,7 +12,7 @@ import importlib
 import shutil
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,7 @@ class _Driver:
     wish: Wish
     model: str
     mode: str
+    notice: Callable[[Notice], None]
 
     @property
     def session_id(self) -> str:
@@ -117,11 +118,24 @@ class _Driver:
             return await self._usage()
         if word == "/resume":
             return [f"this session: {self.session_id}", "others: surefoot session list, then surefoot -r REF"]
+        if word == "/clear":
+            return await self._anew()
         if word == "/doctor":
             from surefoot.surfaces.cli.doctor import lines
 
             return await asyncio.to_thread(lines)
-        return [f"{word} needs a new start: surefoot"]
+        return [f"{word} shows nothing here"]
+
+    async def _anew(self) -> list[str]:
+        """Give this session back and begin another; nothing of the old one is lost."""
+        if self.state != "idle":
+            return ["a turn is running; stop it first"]
+        old = self.session_id
+        await self.desk.controller.close()
+        self.desk.controller = await self.desk.app.session(new=True)
+        self.desk.controller.people.mode = self.mode
+        self.desk.controller.subscribe(self.notice)
+        return [f"new session; back to the old one: surefoot -r {old}"]
 
     def _permissions(self, mode: str) -> list[str]:
         from surefoot.settings_table import MODE_ALIASES, MODES
@@ -156,7 +170,8 @@ async def _chat(wish: Wish) -> int:
 
     async with running.opened(wish, asker=person) as opened:
         desk = running.Desk(opened.app, opened.controller)
-        driver = _Driver(desk, wish, str(wish.settings.chosen()), wish.settings.permissions.mode)
+        mode = wish.settings.permissions.mode
+        driver = _Driver(desk, wish, str(wish.settings.chosen()), mode, notice)
         screen = chat_module.Screen(
             language=wish.look.language,
             columns=lambda: shutil.get_terminal_size((80, 24)).columns,

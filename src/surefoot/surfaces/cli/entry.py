@@ -119,16 +119,19 @@ def _dispatched(arguments: list[str]) -> int:
         sys.stdout.write(help_text())
         return 0
     if word in COMMANDS and not _print_asked(arguments, word):
-        commands.main(arguments, prog_name="surefoot", standalone_mode=False)
-        return 0
+        return _code(commands.main(arguments, prog_name="surefoot", standalone_mode=False))
     if word is not None and not _is_prompt(arguments, word):
         near = difflib.get_close_matches(word, COMMANDS, n=3, cutoff=0.5)
         hint = f" Did you mean {', '.join(near)}?" if near else ""
         raise click.UsageError(
             f"{word!r} is no command.{hint} A prompt of one word goes behind --: surefoot -- {word}"
         )
-    talk.main(arguments, prog_name="surefoot", standalone_mode=False)
-    return 0
+    return _code(talk.main(arguments, prog_name="surefoot", standalone_mode=False))
+
+
+def _code(answer: object) -> int:
+    """Without standalone mode click returns the code of `ctx.exit` instead of raising it."""
+    return answer if isinstance(answer, int) else 0
 
 
 def normalised(arguments: Sequence[str]) -> list[str]:

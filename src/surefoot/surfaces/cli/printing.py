@@ -12,7 +12,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -43,6 +42,7 @@ class _Run:
     _timed_out: bool = False
     _reader_gone: bool = False
     _stopping: Any = None
+    _told: dict[str, str] = field(default_factory=dict)
 
     async def whole(self) -> int:
         began = time.monotonic()
@@ -220,17 +220,21 @@ class _Run:
             self._say_notice(notice)
 
     def _receipt(self, facts: dict[str, Any], session: str) -> None:
+        """One line per change of state; a process record alone changes nothing that is told."""
         receipt = facts["receipt"].to_json()
         told = {**receipt, "ledgerPosition": facts["ledgerPosition"], "position": None}
+        attempt, state = str(receipt["attemptId"]), str(receipt["state"])
+        if self._told.get(attempt) == state:
+            return
+        self._told[attempt] = state
         self._line(verdict.receipt_line(told, session))
-        if receipt["state"] in ("succeeded", "failed", "not_started", "unknown"):
+        if state in ("succeeded", "failed", "not_started", "unknown"):
             result = receipt.get("result") or {}
             shown = {**told, "text": result.get("text", ""), "isError": result.get("isError", False)}
             self._line(verdict.result_line(shown, session))
         if self.wish.verbose:
-            complain(
-                [view.receipt_line(receipt, self.wish.look.language, ascii_only=self.wish.look.ascii_only)]
-            )
+            look = self.wish.look
+            complain([view.receipt_line(receipt, look.language, ascii_only=look.ascii_only)])
 
     def _say_notice(self, notice: Notice) -> None:
         text = notice.facts.get("text") or notice.facts.get("message") or notice.facts.get("cause")
@@ -280,6 +284,3 @@ def _quiet_output() -> None:
     quiet = os.open(os.devnull, os.O_WRONLY)
     os.dup2(quiet, sys.stdout.fileno())
     os.close(quiet)
-
-
-Stop = Callable[[], None]

@@ -11,7 +11,6 @@ from typing import Any
 import click
 
 from surefoot.core.model import Entry, Kind
-from surefoot.errors import SurefootError
 from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import plain, view
 from surefoot.surfaces.cli import reading
@@ -133,12 +132,9 @@ def _told(entries: list[Entry], snapshot: dict[str, Any], language: str, *, asci
 @session.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
 @click.argument("reference", required=False)
 @click.pass_context
-def resume(ctx: click.Context, reference: str | None) -> None:
+def resume(ctx: click.Context, /, reference: str | None) -> None:
     """Go on with a session; the flags of a run follow (the same as surefoot -r REF)."""
     from surefoot.surfaces.cli.talk import talk
 
     chosen = [f"--resume={reference}"] if reference else ["--continue"]
-    try:
-        talk.main([*chosen, *ctx.args], prog_name="surefoot", standalone_mode=False)
-    except SurefootError:
-        raise
+    ctx.exit(talk.main([*chosen, *ctx.args], prog_name="surefoot", standalone_mode=False) or 0)
