@@ -152,7 +152,8 @@ class FilesVerifier:
             return "relative_path"
         if _resolved_now(intent) != path:
             return "resolved_path_moved"
-        if self._roots is not None and not any(_inside(path, root) for root in self._roots()):
+        roots = [os.path.realpath(root) for root in self._roots()] if self._roots is not None else []
+        if roots and not any(_inside(path, root) for root in roots):
             return "outside_write_roots"
         return ""
 
@@ -174,8 +175,8 @@ def _resolved_now(intent: Mapping[str, Any]) -> str:
     return resolve(str(intent.get("path") or ""), follow=follows(str(intent.get("kind"))))
 
 
-def _inside(path: str, root: Path) -> bool:
-    return path == str(root) or path.startswith(str(root).rstrip("/") + "/")
+def _inside(path: str, root: str) -> bool:
+    return path == root or path.startswith(root.rstrip("/") + "/")
 
 
 def _word(intent: Mapping[str, Any], now: Sight) -> tuple[str, str]:

@@ -57,6 +57,9 @@ _DEFINITE = frozenset(
 )
 """Errors by which a kernel says that a rename or link did not happen; after any other it may have."""
 
+_NO_LINKS = frozenset({errno.EPERM, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EMLINK})
+"""Answers of file systems that give a file one name only."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -221,7 +224,7 @@ class Applier:
         folder = os.path.dirname(change.resolved)  # noqa: PTH120
         try:
             if change.before.kind == ABSENT:
-                self._disk.link(temporary, change.resolved)
+                self._give_name(temporary, change.resolved)
                 swapped = False
             else:
                 swapped = self._disk.exchange(temporary, change.resolved)
@@ -236,6 +239,15 @@ class Applier:
         self._disk.sync_folder(folder)
         self._disk.remove(temporary)
         return DONE
+
+    def _give_name(self, temporary: str, resolved: str) -> None:
+        """Create the target, which fails when anything is there."""
+        try:
+            self._disk.link(temporary, resolved)
+        except OSError as error:
+            if error.errno not in _NO_LINKS:
+                raise
+            self._disk.rename(temporary, resolved, over=False)
 
     def _swap_back(self, temporary: str, change: Change) -> str:
         """Somebody wrote between the look and the exchange: their file goes back where it was."""

@@ -51,7 +51,9 @@ def preparing(plan: Planner, classify: Classify, seen: SeenFiles) -> Any:
         word = earlier_word(receipt, services, found)
         if word is not None:
             return repeated(word, found)
-        if seen.stale(receipt.session_id, found.located.resolved, found.sight.digest):
+        # Adding at the end destroys nothing that was not read.
+        appending = arguments.get("mode") == "append"
+        if not appending and seen.stale(receipt.session_id, found.located.resolved, found.sight.digest):
             raise Impossible(
                 "changed_since_read",
                 f"{shown(found.located.path)} changed since it was read. Read it again, then decide anew.",

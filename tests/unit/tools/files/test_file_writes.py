@@ -257,6 +257,19 @@ async def test_tr_106_without_exchange_a_rename_replaces_the_file(bench: Any) ->
     assert (bench.folder / "a.txt").read_text() == "new" and bench.names() == ["a.txt"]
 
 
+async def test_tr_106_a_file_system_without_links_still_creates_and_never_covers(bench: Any) -> None:
+    class OneName(Disk):
+        def link(self, source: str, target: str) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+    bench.use(OneName())
+    await bench.run("write", path="a.txt", content="new")
+    assert (bench.folder / "a.txt").read_text() == "new" and bench.names() == ["a.txt"]
+    prepared, receipt = await bench.prepare("write", path="b.txt", content="new")
+    (bench.folder / "b.txt").write_text("theirs")
+    assert (await bench.enter("write", prepared, receipt)).reason == "changed_underneath"
+
+
 class FullDisk(Disk):
     """The named step fails as on a full disk."""
 
@@ -465,6 +478,15 @@ async def test_a_file_that_changed_since_it_was_read_is_not_edited(bench: Any) -
     await bench.run("read", path="a.txt")
     assert (await bench.run("edit", path="a.txt", old="one", new="1")).outcome.state is State.SUCCEEDED
     assert (await bench.run("edit", path="a.txt", old="two", new="2")).outcome.state is State.SUCCEEDED
+
+
+async def test_appending_does_not_mind_what_others_added(bench: Any) -> None:
+    target = bench.folder / "a.log"
+    target.write_text("one\n")
+    await bench.run("read", path="a.log")
+    target.write_text("one\ntwo\n")
+    await bench.run("write", path="a.log", content="three\n", mode="append")
+    assert target.read_text() == "one\ntwo\nthree\n"
 
 
 async def test_several_edits_are_made_together_or_not_at_all(bench: Any) -> None:
