@@ -81,7 +81,7 @@ class ChatDecoder:
                 "The model's server closed without a reply.", kind="transport", transient=True
             )
         else:
-            self._take(self._splitter.end() if not self._done else [])
+            self._take(self._split(None) if not self._done else [])
         if self._error is not None:
             raise refused_in_reply(self._error, self._contract)
         if not self._whole and self._events == 0:
@@ -91,9 +91,10 @@ class ChatDecoder:
             raise refused_in_reply({"code": self._finish}, self._contract, kind=kind)
         return self._reply()
 
-    def _split(self, chunk: bytes) -> list[Event]:
+    def _split(self, chunk: bytes | None) -> list[Event]:
+        """The events a chunk completes; None stands for the end of the stream."""
         try:
-            return self._splitter.feed(chunk)
+            return self._splitter.end() if chunk is None else self._splitter.feed(chunk)
         except UnicodeDecodeError:
             _nonsense("is not UTF-8")
         except LineTooLong as error:

@@ -16,6 +16,7 @@ import dataclasses
 import email.utils
 import hashlib
 import ipaddress
+import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -29,6 +30,7 @@ from surefoot.errors import (
     ProviderNonsense,
     ProviderRefused,
     ProviderUnreachable,
+    SettingsError,
 )
 from surefoot.providers.diagnosis import BODY_BYTES, clean_trace, diagnose, error_of
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, Wire
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     import httpx2
 
 _REPLY_BYTES = 256 << 20
+_HEADER_NAME = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,14 +143,17 @@ class Client:
             import httpx2
 
             loopback, secure = kind
-            self._open[kind] = httpx2.AsyncClient(
-                trust_env=not loopback,
-                verify=secure or not loopback,
-                follow_redirects=False,
-                timeout=None,
-                limits=httpx2.Limits(max_keepalive_connections=0),
-                headers={"accept-encoding": "identity", "connection": "close"},
-            )
+            try:
+                self._open[kind] = httpx2.AsyncClient(
+                    trust_env=not loopback,
+                    verify=secure or not loopback,
+                    follow_redirects=False,
+                    timeout=None,
+                    limits=httpx2.Limits(max_keepalive_connections=0),
+                    headers={"accept-encoding": "identity", "connection": "close"},
+                )
+            except (ImportError, ValueError, OSError, httpx2.InvalidURL):
+                raise _bad_surroundings() from None
         return self._open[kind]
 
 
@@ -175,6 +181,32 @@ def _bad_url(endpoint: Endpoint) -> ProviderError:
         transport_code="bad_url",
         transient=False,
     )
+
+
+def _bad_surroundings() -> ProviderError:
+    return ProviderUnreachable(
+        "The proxy or certificate settings of the environment cannot be used (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, "
+        "SSL_CERT_FILE); correct or unset them.",
+        next_command="surefoot doctor",
+        kind="transport",
+        transport_code="proxy",
+        transient=False,
+    )
+
+
+def _own_headers(endpoint: Endpoint) -> dict[str, str]:
+    """The headers the owner declared.
+
+    Raises:
+        SettingsError: one cannot stand in a request; named without its value, which may be secret.
+    """
+    for name, value in endpoint.headers.items():
+        if not _HEADER_NAME.match(name) or not value.isascii() or not value.isprintable():
+            raise SettingsError(
+                f"Header {name!r} of endpoint {endpoint.name!r} holds characters no header can carry.",
+                next_command="surefoot config show",
+            )
+    return dict(endpoint.headers)
 
 
 def is_loopback(host: str) -> bool:
@@ -269,7 +301,11 @@ class _Exchange:
         limits = self._endpoint.limits
         timeout = httpx2.Timeout(None, connect=limits.connect_seconds)
         url = self._endpoint.url.rstrip("/") + self._wire.path
-        headers = {**self._endpoint.headers, **self._authorisation(), "content-type": "application/json"}
+        headers = {
+            **_own_headers(self._endpoint),
+            **self._authorisation(),
+            "content-type": "application/json",
+        }
         headers["accept"] = "text/event-stream, application/json" if self._stream else "application/json"
         async with client.stream("POST", url, content=content, headers=headers, timeout=timeout) as response:
             yield response

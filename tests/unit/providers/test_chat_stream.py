@@ -419,6 +419,7 @@ def test_a_whole_body_cut_by_length_runs_nothing() -> None:
         b"data: [1]\n\n",
         b"data: \xff\xfe\n\n",
         b"event: ping\n\n",
+        b"\x80",
     ],
 )
 def test_a_reply_of_another_form_is_nonsense_with_a_clear_sentence(data: bytes) -> None:

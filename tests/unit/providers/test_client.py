@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import email.utils
 import json
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -20,6 +22,7 @@ from surefoot.errors import (
     ProviderNonsense,
     ProviderRefused,
     ProviderUnreachable,
+    SettingsError,
 )
 from surefoot.providers import contracts
 from surefoot.providers.chat import ChatWire
@@ -352,6 +355,31 @@ async def test_proxies_of_the_environment_never_see_loopback(monkeypatch: pytest
         assert proxy.requests == []
         await ask("http://model.invalid/v1")
         assert proxy.requests[0][0] == "POST http://model.invalid/v1/chat/completions HTTP/1.1"
+
+
+async def test_a_proxy_setting_that_cannot_be_used_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "gopher://proxy.invalid:1")
+    with pytest.raises(ProviderUnreachable, match="HTTP_PROXY"):
+        await ask("http://model.invalid/v1")
+
+
+@pytest.mark.parametrize("headers", [{"x-team": "a\r\nb: c"}, {"x team": "a"}, {"x-team": "größe"}])
+async def test_a_header_that_cannot_be_sent_is_named_without_its_value(headers: dict[str, str]) -> None:
+    async with serving(head() + GOOD) as server:
+        with pytest.raises(SettingsError, match="'desk'") as caught:
+            await ask(server.url, headers=headers)
+    assert "b: c" not in str(caught.value)
+    assert "größe" not in str(caught.value)
+    assert server.requests == []
+
+
+def test_ux_8_nothing_that_speaks_is_loaded_before_the_first_request() -> None:
+    program = (
+        "import sys, surefoot.providers.client, surefoot.providers.local, surefoot.runtime.arguments\n"
+        "print([name for name in ('httpx2', 'jsonschema', 'xllamacpp') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
 
 
 def test_loopback_is_told_by_address_not_by_hope() -> None:
