@@ -257,7 +257,8 @@ class Applier:
             self._disk.remove(temporary)
             self.touched = False
         else:
-            # They wrote once more while ours stood there: keep that version too, under its own name.
+            # They wrote once more while ours stood there: the newest stands, the one before it is kept beside.
+            self._disk.exchange(temporary, change.resolved)
             self.left_beside = temporary
         return CHANGED
 

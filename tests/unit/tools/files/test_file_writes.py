@@ -229,13 +229,14 @@ async def test_tr_106_a_write_in_the_last_moment_is_swapped_back(bench: Any) -> 
     assert target.read_text() == "theirs 0" and bench.names() == ["a.txt"]
 
 
-async def test_tr_106_two_writes_of_somebody_else_are_both_kept(bench: Any) -> None:
+async def test_tr_106_two_writes_of_somebody_else_are_both_kept_and_the_newest_stands(bench: Any) -> None:
     target = bench.folder / "a.txt"
     target.write_text("old")
     bench.use(Meddler(target, 2))
     ran = await bench.run("write", path="a.txt", content="new")
     assert ran.outcome.effect_trace is EffectTrace.POSSIBLE and ".surefoot-" in ran.outcome.text
     assert {(bench.folder / name).read_text() for name in bench.names()} == {"theirs 0", "theirs 1"}
+    assert target.read_text() == "theirs 0"
 
 
 async def test_tr_106_creation_loses_against_a_file_that_appeared(bench: Any) -> None:
