@@ -21,6 +21,7 @@ from surefoot.core.model import EffectClass, Receipt, State
 from surefoot.errors import Signal, SurefootError
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Place, Prepared, Tool
 from surefoot.tools.processes import kernel
+from surefoot.tools.processes.background import log_text
 from surefoot.tools.processes.client import Command, ProcessServer, Supervised
 from surefoot.tools.processes.output import follow_log
 from surefoot.tools.processes.preparing import KEY_VARIABLE, Refused, reading, without_ours, write_intents
@@ -248,8 +249,15 @@ async def _foreground(
     if job.exited.done():
         return _outcome(server, job, ready)
     server.spawn(_hand_in(attempt, server, job, ready), f"late end {attempt.attempt_id}")
-    seen = server.seen(job, ready.record)
-    return Outcome(seen.output, State.UNKNOWN, "time_limit", executor="alive")
+    so_far = ""
+    with contextlib.suppress(OSError):
+        so_far = log_text(server.processes, ready.run.attempt_id)
+    mark = f"[still running at its time limit; its handle is {ready.run.attempt_id}]"
+    return Outcome(_ended_line(so_far) + mark, State.UNKNOWN, "time_limit", executor="alive")
+
+
+def _ended_line(text: str) -> str:
+    return text if not text or text.endswith("\n") else text + "\n"
 
 
 async def _background(server: ProcessServer, job: Supervised, ready: _Ready) -> Outcome:

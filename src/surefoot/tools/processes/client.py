@@ -90,6 +90,8 @@ class Supervised:
         self.quiet: asyncio.Future[bool] = loop.create_future()
         """True when no descendant is left, False when the supervisor ended without saying so."""
         self.refused: str | None = None
+        self.pressed_boot_ms: int | None = None
+        """When its end was asked for here, in boot time."""
         self.heard = False
         self.over_limit = asyncio.Event()
         """Set when the supervisor saw the deadline pass."""
@@ -100,6 +102,7 @@ class Supervised:
     def stop(self, why: str, pressed_boot_ms: int | None = None) -> None:
         """Ask for the end; returns at once. A supervisor that is gone hears nothing."""
         pressed = kernel.boot_ms() if pressed_boot_ms is None else pressed_boot_ms
+        self.pressed_boot_ms = self.pressed_boot_ms or pressed
         if not self._sent:
             # Half a request is never claimed, so this takes it back.
             self.withdrawn = True
@@ -169,6 +172,7 @@ class ProcessServer:
         """Told once when a background command of ours ends: `attemptId`, `end`, `log`."""
         self._channel: socket.socket | None = None
         self._children: set[int] = set()
+        self._jobs: dict[str, Supervised] = {}
         self._tasks: set[asyncio.Task[Any]] = set()
 
     def make_run(self, attempt_id: str) -> RunFolder:
@@ -189,6 +193,7 @@ class ProcessServer:
         finally:
             os.close(place)
         job = Supervised(run, ours)
+        self._jobs[run.attempt_id] = job
         self.spawn(self._follow(job, command, warm=warm), f"follow {run.attempt_id}")
         return job
 
@@ -223,6 +228,7 @@ class ProcessServer:
                 await self._again_cold(job, request)
         finally:
             job.conclude()
+            self._jobs.pop(job.run.attempt_id, None)
 
     async def _again_cold(self, job: Supervised, request: bytes) -> None:
         """The warm server died with our request. Should its supervisor live after all, one claim wins."""
@@ -285,7 +291,7 @@ class ProcessServer:
                 file_actions=actions,
                 setsid=True,
                 setsigmask=(),
-                setsigdef=(signal.SIGPIPE, signal.SIGCHLD, signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
+                setsigdef=signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP},
             )
         finally:
             for descriptor in lifted.values():
@@ -337,6 +343,12 @@ class ProcessServer:
                 os.close(place)
         alone = bool(found.get("alone")) or (job.quiet.done() and job.quiet.result())
         return _marked(seen, alone=alone)
+
+    def still_ending(self) -> dict[str, int]:
+        """Attempts that were asked to end and have not: boot milliseconds of the kill (UX-18)."""
+        wait_ms = int(self.limits.stop_kill_seconds * 1000)
+        pressed = {name: job.pressed_boot_ms for name, job in self._jobs.items()}
+        return {name: at + wait_ms for name, at in pressed.items() if at is not None}
 
     def spawn(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
         """Run something beside the call that needs it, until it ends or the server is closed."""

@@ -9,6 +9,7 @@ Promises: receipt:exact, recovery:never-guess. Whatever is not proven stays unkn
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -337,8 +338,6 @@ def end_words(seen: Seen) -> str:
 
 def signal_name(number: int) -> str:
     """`9 (SIGKILL)`; a number without a name stands alone."""
-    import signal
-
     try:
         return f"{number} ({signal.Signals(number).name})"
     except ValueError:

@@ -17,6 +17,7 @@ import os
 import select
 import signal
 import socket
+import subprocess
 from typing import Any
 
 from surefoot.tools.processes import folder, kernel
@@ -175,35 +176,31 @@ class Supervision:
 
     def _start(self) -> str | None:
         """Fork and execute; None when the command runs, else why it never did."""
+        request = self._request
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             self._log = os.open(folder.LOG, flags, 0o600, dir_fd=self._place)
             self._wake = _wake_on_children()
-            go_read, go_write = os.pipe2(os.O_CLOEXEC)
-            told_read, told_write = os.pipe2(os.O_CLOEXEC)
-            child = os.fork()
-        except OSError as error:
-            return f"start_failed: {os.strerror(error.errno or 0)}"
-        if child == 0:
-            _become_command(self._request, self._log, go_read, told_write)
-        os.close(go_read)
-        os.close(told_write)
-        with contextlib.suppress(OSError):
-            os.setpgid(child, child)  # the child does the same; whoever comes first
-        self._leader = child
+            # It forks without copying our memory, closes every descriptor and tells a failed `exec`.
+            command = subprocess.Popen(
+                request["argv"],
+                stdin=subprocess.DEVNULL,
+                stdout=self._log,
+                stderr=self._log,
+                cwd=request["directory"],
+                env=request["environment"],
+                umask=int(request.get("umask", 0o022)),
+                process_group=0,
+            )
+        except (OSError, ValueError, subprocess.SubprocessError) as error:
+            return f"start_failed: {error}"
+        command.returncode = 0  # reaped here and nowhere else
+        self._leader = child = command.pid
         self._started = (kernel.now_ms(), kernel.boot_ms())
         leader = {"pid": child, "startTicks": _ticks(child), "group": child, "startedBoot": self._started[1]}
-        # Known to whoever comes after us, before the command can do anything.
+        # For whoever comes after us; without it the processes are known by the log they hold open.
         with contextlib.suppress(OSError):
             folder.put_record(self._place, folder.LEADER, leader, sync=False)
-        os.write(go_write, b"x")
-        os.close(go_write)
-        problem = os.read(told_read, 4096)
-        os.close(told_read)
-        if problem:
-            os.waitpid(child, 0)
-            self._leader_reaped = True
-            return problem.decode("utf-8", "replace")
         self._tell({**leader, "event": "running"})
         return None
 
@@ -344,14 +341,17 @@ class Supervision:
 
     def _signal(self, number: int, *, tree: bool) -> None:
         # The group's number is ours as long as its leader is unreaped, so it cannot be somebody else's.
+        reached = 0
         if not self._leader_reaped:
             with contextlib.suppress(OSError):
                 os.killpg(self._leader, number)
+                reached = self._leader
                 if number != signal.SIGKILL:
-                    os.killpg(self._leader, signal.SIGCONT)
+                    os.killpg(self._leader, signal.SIGCONT)  # a stopped process could not act on it
         if tree:
             for stat in kernel.descendants(os.getpid()):
-                kernel.send(stat.pid, stat.start_ticks, number)
+                if stat.group != reached:
+                    kernel.send(stat.pid, stat.start_ticks, number)
 
     def _wait(self) -> None:
         """Sleep until a child ends, a request comes or a time is reached."""
@@ -406,6 +406,10 @@ class Supervision:
                 self._press = press_of(request, self._request)
 
 
+def _drop(_number: int, _frame: object) -> None:
+    """What a signal to the supervisor does."""
+
+
 def _ticks(pid: int) -> int:
     stat = kernel.stat_of(pid)
     return stat.start_ticks if stat else 0
@@ -424,39 +428,8 @@ def _ended(leader: int) -> tuple[int | None, int | None] | None:
 def _wake_on_children() -> int:
     """A descriptor that becomes readable when a child changes."""
     read, write = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
-    signal.signal(signal.SIGCHLD, lambda _number, _frame: None)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     return read
-
-
-def _become_command(request: dict[str, Any], log: int, go: int, told: int) -> None:
-    """In the child: own group, null input, the log as output, no other descriptor, then `exec`."""
-    problem = "start_failed"
-    try:
-        signal.set_wakeup_fd(-1)
-        os.setpgid(0, 0)
-        for number in range(1, signal.NSIG):
-            if number not in (signal.SIGKILL, signal.SIGSTOP):
-                with contextlib.suppress(OSError, ValueError):
-                    signal.signal(number, signal.SIG_DFL)
-        signal.pthread_sigmask(signal.SIG_SETMASK, [])
-        if os.read(go, 1) != b"x":
-            os._exit(127)  # the supervisor died before it could say who we are
-        null = os.open(os.devnull, os.O_RDONLY)
-        for source, target in ((null, 0), (log, 1), (log, 2)):
-            os.dup2(source, target)
-        os.closerange(3, told)
-        os.closerange(told + 1, 1 << 20)
-        os.umask(int(request.get("umask", 0o022)))
-        problem = "directory"
-        os.chdir(request["directory"])
-        problem = "exec"
-        os.execve(request["argv"][0], request["argv"], request["environment"])
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            os.write(told, f"{problem}: {error}".encode()[:4000])
-    finally:
-        os._exit(127)
 
 
 def read_request(connection: socket.socket) -> dict[str, Any] | None:
@@ -481,9 +454,9 @@ def _exactly(connection: socket.socket, size: int) -> bytes:
 
 def supervise(connection: socket.socket, place: int) -> None:
     """Be the supervisor of the command that `connection` asks for, in this process."""
-    for number in _IGNORED:
-        signal.signal(number, signal.SIG_IGN)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    # Caught and dropped rather than ignored: what is ignored here the command would ignore too.
+    for number in (*_IGNORED, signal.SIGCHLD):
+        signal.signal(number, _drop)
     request = read_request(connection)
     if request is None:
         return

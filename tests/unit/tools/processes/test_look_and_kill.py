@@ -86,6 +86,7 @@ async def test_f17_a_killed_supervisor_leaves_the_group_listed_killable_and_not_
     os.kill(bench.supervisor_pid(job.run), signal.SIGKILL)
     assert await job.exited is None
     assert await job.quiet is False
+    await bench.until(lambda: not bench.look(job.run).supervisor_alive)
     seen = bench.look(job.run)
     assert seen.state is ProcessState.RUNNING
     assert (seen.supervisor_alive, seen.quiet, len(seen.members)) == (False, False, 3)
@@ -164,7 +165,10 @@ async def test_tr_71_adopting_a_running_command_tells_its_output_and_end(bench: 
 async def test_tr_72_a_command_that_removes_its_own_run_folder_leaves_it_unknown(bench: Any) -> None:
     run = bench.make()
     job = bench.launch(f"rm -rf {run.path}; exit 0", run)
-    await asyncio.wait_for(job.exited, 10)
+    record = await asyncio.wait_for(asyncio.shield(job.exited), 10)
+    assert (record["code"], record["recorded"]) == (0, False), (
+        "its own agent is told, though nothing is on disk"
+    )
     seen = bench.look(run, epoch=1, claim=True)
     assert (seen.state, seen.reason) == (ProcessState.UNCLEAR, "folder_missing")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Mapping
@@ -153,6 +154,7 @@ async def test_tr_73_a_limit_gives_unknown_with_a_handle_and_the_truth_replaces_
     command = "echo begun; while ! test -e go; do sleep 0.01; done; echo ended > done; exit 7"
     outcome = await calls.run(command, tool, timeout_seconds=0.2)
     assert (outcome.state, outcome.reason, outcome.executor) == (State.UNKNOWN, "time_limit", "alive")
+    assert outcome.text.startswith("begun\n") and "att_s1" in outcome.text
     assert calls.late == []
     assert calls.seen().state is ProcessState.RUNNING
     (calls.bench.work / "go").touch()
@@ -183,11 +185,33 @@ async def test_tr_74_a_cancel_frees_the_caller_at_once_and_the_end_is_handed_in_
     with pytest.raises(asyncio.CancelledError):
         await task
     assert time.monotonic() - start < 1.0
+    assert list(calls.bench.server.still_ending()) == [receipt.attempt_id]
     await calls.bench.until(lambda: calls.late)
     ((late, source),) = calls.late
     assert (late.state, source) == (State.FAILED, "supervisor")
     assert late.text.endswith("bye\n[exit code 4]")
     assert calls.seen().stop["why"] == "cancelled"
+    await calls.bench.until(lambda: not calls.bench.server.still_ending())
+
+
+async def test_tr_74_a_cancel_waits_for_no_supervisor_that_hangs(calls: Calls) -> None:
+    tool, arguments = shell_tool(), {"command": "exec sleep 300"}
+    receipt, prepared = await calls.prepare(tool, arguments)
+    task = asyncio.create_task(tool.body(calls.attempt(receipt, prepared), arguments))
+    await calls.bench.until(lambda: (prepared.value.run.path / folder.LEADER).exists())
+    pid = calls.bench.supervisor_pid(prepared.value.run)
+    os.kill(pid, signal.SIGSTOP)  # as if it waited for a disk that does not answer
+    try:
+        start = time.monotonic()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert time.monotonic() - start < 1.0
+        assert list(calls.bench.server.still_ending()) == [receipt.attempt_id]
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    await calls.bench.until(lambda: calls.late)
+    assert calls.late[0][0].reason == "process_signal"
 
 
 async def test_tr_77_a_cancel_before_anything_was_asked_is_told_as_never_ran(calls: Calls) -> None:
