@@ -181,8 +181,8 @@ class History:
     def _attempt(self, entry: Entry) -> None:
         payload = entry.payload
         attempt = payload["attemptId"]
-        if entry.kind == Kind.DISPATCHED:
-            # A further attempt of a call in this history; a nested or foreign call is none of its messages.
+        if entry.kind == Kind.DISPATCHED and not payload.get("parentAttemptId"):
+            # A further attempt of a call shown here, or a person's retry, which is told as a fact (TR-138).
             self._call_of[attempt] = payload.get("callId", "")
         elif entry.kind == Kind.STARTED and payload.get("supersedes") in self._call_of:
             self._note(self._call_of[payload["supersedes"]], entry)
