@@ -22,6 +22,7 @@ import contextlib
 import contextvars
 import heapq
 import random
+import warnings
 from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
@@ -386,13 +387,18 @@ class _Buried(BaseException):
 def _bury(loop: SimulatedLoop) -> None:
     """Take down the tasks left over, the dead processes' among them, without running the loop."""
     loop.set_exception_handler(lambda *_: None)
-    for task in loop.tasks:
-        if task.done():
-            continue
-        task._log_destroy_pending = False  # type: ignore[attr-defined]
-        coroutine = task.get_coro()
-        for _ in range(100):  # a `finally` may await again and again
-            try:
-                coroutine.throw(_Buried())
-            except BaseException:
-                break
+    with warnings.catch_warnings():
+        # A dead process may have made a coroutine that it had no time to await.
+        warnings.simplefilter("ignore", RuntimeWarning)
+        for task in loop.tasks:
+            if not task.done():
+                task._log_destroy_pending = False  # type: ignore[attr-defined]
+                _unwind(task.get_coro())
+
+
+def _unwind(coroutine: Any) -> None:
+    for _ in range(100):  # a `finally` may await again and again
+        try:
+            coroutine.throw(_Buried())
+        except BaseException:
+            return

@@ -15,8 +15,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from surefoot.core.limits import Limits, read_limits
+from surefoot.core.model import Owner
 from surefoot.errors import SessionHeld
 from surefoot.ledger.memory import MemoryLedger, MemoryStore
+from surefoot.ledger.owners import Death
 from surefoot.ledger.port import Held, Ledger
 from surefoot.runtime.actions import Actions, Policy
 from surefoot.runtime.barrier import Barrier
@@ -32,9 +34,18 @@ from surefoot.testing.simulation import BOOT_ID, SimProcess, Simulation
 T = TypeVar("T")
 
 
-def memory_store(sim: Simulation) -> MemoryStore:
-    """A store whose owners are the simulated processes; death is known at once."""
-    return MemoryStore(sim.clock, death=lambda owner: "alive" if sim.is_alive(owner) else "dead")
+def memory_store(sim: Simulation, *, deaths_seen: bool = True) -> MemoryStore:
+    """A store whose owners are the simulated processes.
+
+    `deaths_seen` False is another machine: nobody can tell, so that a lease must run out.
+    """
+
+    def death(owner: Owner) -> Death:
+        if not deaths_seen:
+            return "cannot_tell"
+        return "alive" if sim.is_alive(owner) else "dead"
+
+    return MemoryStore(sim.clock, death=death)
 
 
 class Actor:

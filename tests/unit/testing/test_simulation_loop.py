@@ -193,3 +193,20 @@ def test_an_error_outside_reaches_its_caller() -> None:
 
     for seed in range(10):
         simulate(seed, main)
+
+
+def test_a_dead_process_warns_of_nothing_it_left_unfinished() -> None:
+    async def never() -> None:
+        return None
+
+    async def victim() -> None:
+        waiting = never()
+        await asyncio.sleep(100)
+        await waiting
+
+    async def main(sim: Simulation) -> None:
+        process = sim.process("v")
+        sim.kill_later(process, 1)
+        assert await process.run(victim()) is None
+
+    simulate(1, main)

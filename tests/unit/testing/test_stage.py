@@ -99,3 +99,22 @@ def test_tr_49_an_owner_that_dies_anywhere_leaves_no_effect_twice_and_no_call_lo
         await asyncio.sleep(1)
 
     simulate(seed, main)
+
+
+def test_tr_175_on_another_machine_takeover_waits_for_the_lease() -> None:
+    async def main(sim: Simulation) -> float:
+        _, tools = pay_world()
+        store = memory_store(sim, deaths_seen=False)
+        first = Actor(sim, store, tools, PlayedModel(STEPS))
+        second = Actor(sim, store, tools, PlayedModel(STEPS))
+        await first.run(first.open(SESSION, new=True))
+        first.process.kill()
+        died = sim.loop.time()
+        while True:
+            try:
+                await second.run(second.open(SESSION))
+                return sim.loop.time() - died
+            except SessionHeld:
+                await asyncio.sleep(1)
+
+    assert 10 < simulate(1, main) < 700
