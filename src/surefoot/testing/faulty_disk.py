@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import apsw
 
@@ -71,8 +71,9 @@ class FaultyDisk(apsw.VFS):
     def xOpen(self, name: Any, flags: list[int]) -> Any:  # noqa: N802
         return _FaultyFile(name, flags, self)
 
-    def excepthook(self, *error: Any) -> None:
+    def excepthook(self, etype: Any, evalue: Any, etraceback: Any) -> bool:
         """Stay silent: the faults are meant, and SQLite reports them as its own errors."""
+        return True
 
     def fail(self, operation: Operation, nth: int = 1, *, how: How = "error", lasting: bool = False) -> Fault:
         """Arm a fault on the write-ahead log and return it."""
@@ -107,8 +108,9 @@ class _FaultyFile(apsw.VFSFile):
         self._name = name.filename() if isinstance(name, apsw.URIFilename) else str(name)
         super().__init__("", name, flags)
 
-    def excepthook(self, *error: Any) -> None:
+    def excepthook(self, etype: Any, evalue: Any, etraceback: Any) -> bool:
         """As of the disk."""
+        return True
 
     def xWrite(self, content: bytes, offset: int) -> None:  # noqa: N802
         fault = self._disk.struck("write", self._name)
@@ -142,6 +144,6 @@ class _FaultyFile(apsw.VFSFile):
 
 
 def _failure(code: int) -> apsw.IOError:
-    error = apsw.IOError("the faulty disk failed")
+    error: Any = apsw.IOError("the faulty disk failed")
     error.result, error.extendedresult = apsw.SQLITE_IOERR, code
-    return error
+    return cast(apsw.IOError, error)
