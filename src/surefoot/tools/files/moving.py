@@ -86,7 +86,7 @@ def _missing(found: Found) -> Impossible:
 def _plan_delete(
     arguments: Arguments, place: Place, receipt: Receipt, services: Mapping[str, Any]
 ) -> Plan | Outcome:
-    found = find(locate(arguments["path"], place, follow=False), place, services)
+    found = find(locate(arguments["path"], place, follow=False), place, services, content=False)
     _not_a_root(found, place)
     word = earlier_word(receipt, services, found)
     if word is not None:
@@ -109,8 +109,8 @@ def _plan_delete(
 def _plan_move(
     arguments: Arguments, place: Place, receipt: Receipt, services: Mapping[str, Any]
 ) -> Plan | Outcome:
-    source = find(locate(arguments["source"], place, follow=False), place, services)
-    target = find(locate(arguments["target"], place, follow=False), place, services)
+    source = find(locate(arguments["source"], place, follow=False), place, services, content=False)
+    target = find(locate(arguments["target"], place, follow=False), place, services, content=False)
     _not_a_root(source, place)
     done = _moved_earlier(receipt, services, source, target)
     if done is not None:
@@ -163,7 +163,7 @@ def _check_target(source: Found, target: Found, *, overwrite: bool) -> None:
 def _plan_folder(
     arguments: Arguments, place: Place, receipt: Receipt, services: Mapping[str, Any]
 ) -> Plan | Outcome:
-    found = find(locate(arguments["path"], place), place, services)
+    found = find(locate(arguments["path"], place), place, services, content=False)
     path = shown(found.located.path)
     if found.sight.kind not in ("folder", ABSENT):
         raise Impossible("exists", f"{path} exists and is not a folder.")

@@ -121,8 +121,8 @@ def digest_limit(services: Mapping[str, Any]) -> int:
     return int(services.get("limits", {}).get("digest_file_bytes", DIGEST_FILE_BYTES))
 
 
-def find(located: Located, place: Place, services: Mapping[str, Any]) -> Found:
-    """Look at a target that will be written.
+def find(located: Located, place: Place, services: Mapping[str, Any], *, content: bool = True) -> Found:
+    """Look at a target that will be written; `content` False spares reading what has no digest anyway.
 
     Raises:
         Refused: outside the write roots, or a file of the ledger.
@@ -132,14 +132,13 @@ def find(located: Located, place: Place, services: Mapping[str, Any]) -> Found:
     if refusal:
         raise Refused(*refusal)
     limit = digest_limit(services)
-    sight, content = look_and_read(
-        located.resolved, ledger_files(services), limit=limit, read_limit=CONTENT_BYTES
-    )
+    read_limit = CONTENT_BYTES if content else 0
+    sight, text = look_and_read(located.resolved, ledger_files(services), limit=limit, read_limit=read_limit)
     if sight.kind == "ledger":
         raise Refused(*ledger_refusal(located.path))
     if sight.kind == "unreadable":
         raise Impossible("unreadable", f"{shown(located.path)} cannot be read: {sight.why}.")
-    return Found(located, sight, content)
+    return Found(located, sight, text)
 
 
 def earlier_word(receipt: Receipt, services: Mapping[str, Any], found: Found) -> str | None:
