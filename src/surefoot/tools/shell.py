@@ -26,7 +26,7 @@ from surefoot.tools.processes.client import Command, ProcessServer, Supervised
 from surefoot.tools.processes.output import follow_log
 from surefoot.tools.processes.preparing import KEY_VARIABLE, Refused, reading, without_ours, write_intents
 from surefoot.tools.processes.runs import RunFolder
-from surefoot.tools.processes.seen import ProcessState, Seen, end_words, outcome_of
+from surefoot.tools.processes.seen import ProcessState, Seen, end_words, look, outcome_of
 
 DEFAULT_SECONDS = 120
 MOST_SECONDS = 600
@@ -274,7 +274,11 @@ async def _background(server: ProcessServer, job: Supervised, ready: _Ready) -> 
 
 
 def _outcome(server: ProcessServer, job: Supervised, ready: _Ready) -> Outcome:
-    outcome = outcome_of(server.seen(job, ready.record), ready.effect_class, clients=ready.clients)
+    seen = server.seen(job, ready.record)
+    if seen.reason == "unclaimed":
+        # No supervisor came to be. Our own claim makes sure that none ever will.
+        seen = look(ready.record, boot_id=kernel.boot_id(), epoch=ready.epoch, claim=True)
+    outcome = outcome_of(seen, ready.effect_class, clients=ready.clients)
     if outcome.reason == "owner_died":
         # We live and our supervisor does not: its word was lost on the way.
         return replace(outcome, reason="connection_lost")

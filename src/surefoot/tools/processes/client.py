@@ -238,11 +238,14 @@ class ProcessServer:
         except OSError:
             return
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
-        with theirs:
-            try:
+        try:
+            with theirs:
                 self._spawn_cold(theirs, place)
-            finally:
-                os.close(place)
+        except OSError:
+            ours.close()
+            return
+        finally:
+            os.close(place)
         ours.setblocking(False)
         job.reconnect(ours)
         await job.follow(request)

@@ -77,6 +77,10 @@ def _survivor(path: Path, descriptor: int) -> Survivor | None:
     claimed = folder.read_record(descriptor, folder.CLAIM)
     if claimed is None or claimed.get("by") != "supervisor":
         return None
+    if folder.read_record(descriptor, folder.QUIET) is not None and not kernel.is_alive(
+        int(claimed.get("pid") or 0), int(claimed.get("startTicks") or 0)
+    ):
+        return None  # the common case, told without looking at every process of the machine
     alive, members = living(descriptor, claimed)
     settled = folder.read_record(descriptor, folder.EXIT) is not None
     if not members and (settled or not alive):

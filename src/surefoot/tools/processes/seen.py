@@ -168,8 +168,7 @@ def _by_claim(descriptor: int, record: Mapping[str, Any], epoch: int | None) -> 
     """The folder is the right one and holds no exit record that counts: the claim decides."""
     claimed = folder.read_record(descriptor, folder.CLAIM)
     if claimed is None:
-        traces = (folder.LEADER, folder.LOG, folder.STOP, folder.EXIT, folder.CLAIM)
-        if any(_exists(descriptor, name) for name in traces):
+        if _has_run(descriptor) or _exists(descriptor, folder.CLAIM):
             # Something ran here and its claim was taken away: a new claim would prove nothing.
             return Seen(ProcessState.UNCLEAR, "claim_missing")
         if epoch is None:
@@ -182,6 +181,9 @@ def _by_claim(descriptor: int, record: Mapping[str, Any], epoch: int | None) -> 
             return Seen(ProcessState.NEVER_RAN, "claimed_by_reconciliation")
         claimed = folder.read_record(descriptor, folder.CLAIM) or {}
     if claimed.get("by") == "reconciliation":
+        if _has_run(descriptor):
+            # A supervisor that lost its claim leaves nothing; this one was put here by a command that ran.
+            return Seen(ProcessState.UNCLEAR, "claim_contradicted")
         return Seen(ProcessState.NEVER_RAN, "claimed_by_reconciliation")
     if claimed.get("bootId") != record.get("bootId"):
         return Seen(ProcessState.UNCLEAR, "claim_unreadable")
@@ -202,6 +204,10 @@ def _by_claim(descriptor: int, record: Mapping[str, Any], epoch: int | None) -> 
         supervisor_alive=bool(alive),
         members=members,
     )
+
+
+def _has_run(descriptor: int) -> bool:
+    return any(_exists(descriptor, name) for name in (folder.LEADER, folder.LOG, folder.STOP, folder.EXIT))
 
 
 def _exists(descriptor: int, name: str) -> bool:

@@ -52,7 +52,8 @@ class Press:
 def press_of(message: dict[str, Any], request: dict[str, Any]) -> Press:
     """The escalation a stop message asks for: INT, TERM, KILL; sooner for checks and kills."""
     why = str(message.get("why", "stop"))
-    pressed = min(int(message.get("pressedBoot") or kernel.boot_ms()), kernel.boot_ms())
+    asked, now = message.get("pressedBoot"), kernel.boot_ms()
+    pressed = min(asked, now) if isinstance(asked, int) else now
     if why == "kill":
         steps = [(0, signal.SIGTERM, True), (request["stopTermMs"], signal.SIGKILL, True)]
     elif request.get("check"):
@@ -92,7 +93,7 @@ class Line:
         *whole, self._pending = (self._pending + chunk).split(b"\n")
         found = []
         for text in whole:
-            with contextlib.suppress(ValueError):
+            with contextlib.suppress(ValueError, RecursionError):
                 value = json.loads(text)
                 if isinstance(value, dict):
                     found.append(value)

@@ -59,6 +59,30 @@ async def test_tr_67_a_claim_that_was_taken_away_cannot_be_put_again(bench: Any)
     claim.write_text(kept)
 
 
+async def test_tr_67_a_command_cannot_forge_that_it_never_ran(bench: Any) -> None:
+    run = bench.make()
+    forged = json.dumps({"by": "reconciliation", "epoch": 1})
+    script = f"echo '{forged}' > {run.path}/x; mv {run.path}/x {run.path}/claim; exec sleep 300"
+    job = bench.launch(script, run)
+    claim = run.path / folder.CLAIM
+    await bench.until(lambda: claim.exists() and "reconciliation" in claim.read_text())
+    assert bench.look(run, epoch=2, claim=True).reason == "claim_contradicted"
+    job.stop("kill")
+    await asyncio.wait_for(asyncio.shield(job.quiet), 10)
+
+
+async def test_tr_74_nonsense_on_the_stop_socket_ends_nothing(bench: Any) -> None:
+    job = bench.launch("exec sleep 300")
+    await job.running
+    for line in (b"[" * 60000, b"{}", b"no json", b'{"do": "stop", "why": "kill", "pressedBoot": "soon"}'):
+        descriptor = folder.open_folder(str(job.run.path))
+        with ending._connected(descriptor) as connection:
+            connection.sendall(line + b"\n")
+        os.close(descriptor)
+    record = await asyncio.wait_for(asyncio.shield(job.exited), 10)
+    assert record["stop"]["why"] == "kill", "only the last one asked for anything"
+
+
 async def test_tr_67_a_claim_that_cannot_be_made_gives_unclear(bench: Any, monkeypatch: Any) -> None:
     run = bench.make()
 

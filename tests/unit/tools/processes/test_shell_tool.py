@@ -269,6 +269,16 @@ async def test_tr_68_a_killed_supervisor_is_told_as_unknown(calls: Calls) -> Non
     assert (outcome.state, outcome.reason, outcome.executor) == (State.UNKNOWN, "connection_lost", "alive")
 
 
+@pytest.mark.parametrize("program", ["/nonexistent", "/bin/true"])
+async def test_tr_203_without_any_supervisor_the_call_is_proven_never_run(
+    calls: Calls, monkeypatch: Any, program: str
+) -> None:
+    monkeypatch.setattr("sys.executable", program)
+    outcome = await calls.run("touch ran")
+    assert (outcome.state, outcome.reason) == (State.FAILED, "never_ran")
+    assert not (calls.bench.work / "ran").exists()
+
+
 async def test_output_is_shown_while_the_command_runs(calls: Calls) -> None:
     waiting = asyncio.create_task(calls.run("echo first; while ! test -e go; do sleep 0.01; done"))
     await calls.bench.until(lambda: "".join(calls.shown) == "first\n")
