@@ -274,11 +274,12 @@ async def open_app(
         outer.callback(worker.close)
         processes = ProcessServer(folder / PROCESSES, limits)
         outer.push_async_callback(processes.close)
+        place = find_place(directory)
         async with AsyncExitStack() as stack:
             yield App(
                 settings=settings,
-                directory=directory.resolve(),
-                place=find_place(directory),
+                directory=place.directory,
+                place=place,
                 ledger=ledger,
                 folder=folder,
                 scheduler=given.scheduler or Scheduler(),

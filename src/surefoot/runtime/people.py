@@ -32,7 +32,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`verdict` is `answered`, `expired`, `withdrawn` or `unattended`; only `answered` carries words."""
+    """`verdict` is `answered`, `empty`, `expired`, `withdrawn` or `unattended`; only `answered` carries words."""
 
     verdict: str
     text: str = ""
@@ -172,7 +172,7 @@ class People:
         else:
             answer = await self._wait_for(question_id, self.asker.question(question), Answer("withdrawn"))
         if answer.verdict == "answered" and not answer.text.strip():
-            answer = Answer("expired")  # an empty answer is never consent (TR-168)
+            answer = Answer("empty")  # an empty answer is never consent (TR-168)
         closing = {
             **payload,
             "text": answer.text,
