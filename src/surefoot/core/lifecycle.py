@@ -18,7 +18,7 @@ import json
 import operator
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Self
 
 from surefoot.core.effects import judged_effect
 from surefoot.core.model import (
@@ -279,15 +279,13 @@ class _Receipts(dict[str, Receipt]):
         return [self[attempt] for attempt in self]
 
 
-class Book:
-    """All receipts of one session, folded entry by entry; every step costs the same at any size.
+class Shelf:
+    """The receipts of one session and the ways they are found: by attempt, by call, by parent, by age.
 
-    Not thread-safe: one owner folds it. Keeps what the barrier and the snapshot ask
-    for at once: attempts by call, children by parent, the open ones, the resolved
-    ones, and the counts of TR-158.
+    Knows nothing of entries; can be laid away as rows and taken up again.
     """
 
-    def __init__(self, receipts: Iterable[Receipt] = ()) -> None:
+    def __init__(self) -> None:
         self._by_attempt = _Receipts()
         self._rank: dict[str, int] = {}
         self._by_call: dict[str, list[str]] = {}
@@ -298,12 +296,10 @@ class Book:
         self._overtaken: set[str] = set()
         self._counts: Counter[str] = Counter()
         self._changed: dict[str, None] = {}
-        for receipt in receipts:
-            self._put(receipt)
 
     @classmethod
-    def shelved(cls, rows: Iterable[Shelved], marks: Mapping[str, Any]) -> Book:
-        """A book from rows in order of appearance and from `marks`; receipts are parsed when asked for."""
+    def shelved(cls, rows: Iterable[Shelved], marks: Mapping[str, Any]) -> Self:
+        """A shelf from rows in order of appearance and from `marks`; receipts are parsed when asked for."""
         book = cls()
         placeholder = Receipt("", "", "", "", 0)
         for attempt, call, parent, text in rows:
@@ -366,6 +362,31 @@ class Book:
         """The receipts of calls nested in an attempt."""
         return [self._by_attempt[child] for child in self._children.get(attempt_id, ())]
 
+    def after(self, attempt_id: str) -> Iterator[Receipt]:
+        """The attempts that appeared after this one, newest first; costs what came later, not the session."""
+        later = len(self._rank) - self._rank[attempt_id] - 1
+        return (self._by_attempt[one] for one in itertools.islice(reversed(self._rank), later))
+
+    def _index(self, attempt: str, call: str, parent: str | None) -> None:
+        self._rank[attempt] = len(self._rank)
+        self._by_call.setdefault(call, []).append(attempt)
+        if parent:
+            self._children.setdefault(parent, []).append(attempt)
+
+
+class Book(Shelf):
+    """All receipts of one session, folded entry by entry; every step costs the same at any size.
+
+    Not thread-safe: one owner folds it. Keeps what the barrier and the snapshot ask
+    for at once: attempts by call, children by parent, the open ones, the resolved
+    ones, and the counts of TR-158.
+    """
+
+    def __init__(self, receipts: Iterable[Receipt] = ()) -> None:
+        super().__init__()
+        for receipt in receipts:
+            self._put(receipt)
+
     def open(self) -> list[Receipt]:
         """Every open attempt (TR-42), reads included, oldest first."""
         return [self._by_attempt[attempt] for attempt in sorted(self._open, key=self._rank.__getitem__)]
@@ -377,11 +398,6 @@ class Book:
     def unsettled(self) -> list[Receipt]:
         """Every attempt still `dispatched` or `started`."""
         return [self._by_attempt[attempt] for attempt in self._unsettled]
-
-    def after(self, attempt_id: str) -> Iterator[Receipt]:
-        """The attempts that appeared after this one, newest first; costs what came later, not the session."""
-        later = len(self._rank) - self._rank[attempt_id] - 1
-        return (self._by_attempt[one] for one in itertools.islice(reversed(self._rank), later))
 
     def is_open(self, attempt_id: str) -> bool:
         """Whether this attempt is open (TR-42)."""
@@ -452,12 +468,6 @@ class Book:
         self._changed[attempt] = None
         _mark(self._unsettled, attempt, receipt.state in (State.DISPATCHED, State.STARTED))
         self._judge(receipt)
-
-    def _index(self, attempt: str, call: str, parent: str | None) -> None:
-        self._rank[attempt] = len(self._rank)
-        self._by_call.setdefault(call, []).append(attempt)
-        if parent:
-            self._children.setdefault(parent, []).append(attempt)
 
     def _judge(self, changed: Receipt) -> None:
         """Set what is open. A change reaches the attempt it superseded and its parent, and goes on
@@ -538,6 +548,7 @@ __all__ = [
     "LEGAL",
     "RESOLUTIONS",
     "Book",
+    "Shelf",
     "advance",
     "camel",
     "dispatched",
