@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from surefoot.errors import LedgerError
+from surefoot.errors import LedgerError, SessionMissing
 from surefoot.ledger import claims
 from surefoot.ledger.blobs import Blobs
 from surefoot.ledger.chain import POSITION_BITS, POSITION_MASK, check, genesis
@@ -50,6 +50,10 @@ def audit_folder(folder: Path, session_id: str | None = None) -> Report:
         SessionMissing: there is no ledger.
         LedgerDamaged, LedgerNewer, LedgerError: it cannot be opened.
     """
+    if not (folder / LEDGER).exists():
+        raise SessionMissing(
+            f"there is no ledger in {str(folder)!r}; start a session there first", answer="absent"
+        )
     database = Database(folder / LEDGER, read_only=True)
     witness = None
     try:

@@ -29,7 +29,6 @@ from surefoot.errors import (
     LedgerLocked,
     LedgerNewer,
     LedgerUncertain,
-    SessionMissing,
 )
 
 APPLICATION_ID = 0x53464C31
@@ -311,7 +310,7 @@ def _told(path: Path, *, committing: bool) -> Iterator[None]:
 _SYNTAX = re.compile(r"^\w+: ")
 
 
-def _meaning(error: apsw.Error, path: Path, *, committing: bool) -> LedgerError | SessionMissing:
+def _meaning(error: apsw.Error, path: Path, *, committing: bool) -> LedgerError:
     """What a failure of the driver says about the commit it happened in.
 
     A full or busy disk refuses before the commit frame is whole: certainly not written. Any other
@@ -332,13 +331,8 @@ def _meaning(error: apsw.Error, path: Path, *, committing: bool) -> LedgerError 
             f"the ledger {where!r} is damaged ({text}); run `surefoot ledger verify`", answer="unreadable"
         )
     if isinstance(error, apsw.CantOpenError):
-        if not path.exists():
-            return SessionMissing(
-                f"there is no ledger at {where!r}; start a session there first", answer="absent"
-            )
-        return LedgerError(
-            f"the ledger {where!r} cannot be opened; check its permissions", answer="unreadable"
-        )
+        reason = "check its permissions" if path.exists() else "it is gone; put it back"
+        return LedgerError(f"the ledger {where!r} cannot be opened; {reason}", answer="unreadable")
     if isinstance(error, apsw.IOError) and committing:
         return LedgerUncertain(
             f"the disk of the ledger {where!r} failed in a commit; its outcome is not known yet"

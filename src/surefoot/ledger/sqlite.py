@@ -256,7 +256,7 @@ class SqliteLedger(Desk):
         except LedgerUncertain:
             self._lost_grip = True
             raise
-        except (LedgerError, SessionMissing) as error:
+        except LedgerError as error:
             self._lost_grip = True
             raise LedgerUncertain(f"the outcome of a commit is not known yet: {error.message}") from error
 

@@ -42,9 +42,14 @@ async def written(folder: Path, say: Any, entries: int = 3) -> None:
 
 def into_the_file(folder: Path) -> None:
     connection = apsw.Connection(str(folder / "ledger.db"))
+    connection.execute("SELECT count(*) FROM entries").fetchall()
     connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
     connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
     connection.close()
+
+
+def status_of(child: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 # The folder and its names.
@@ -85,7 +90,7 @@ async def test_tr_53_absent_is_told_and_nothing_is_made(tmp_path: Path) -> None:
         with pytest.raises(SessionMissing) as caught:
             await open_ledger(tmp_path / "none", **more)
         assert caught.value.facts["answer"] == "absent"
-    assert list(tmp_path.iterdir()) == []
+    assert os.listdir(tmp_path) == []  # noqa: PTH208
 
 
 @pytest.mark.parametrize(
@@ -248,7 +253,7 @@ async def test_tr_198_every_use_in_a_forked_child_raises_at_once(tmp_path: Path,
             except BaseException:
                 break
         os._exit(0 if raised == len(verbs) else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    assert status_of(child) == 0
     assert isinstance(await ledger.append(say.session, [say.todo()], epoch=1), Appended)
     await ledger.close()
 
@@ -264,11 +269,12 @@ async def test_tr_192_a_forked_child_does_not_keep_the_gate_shut(tmp_path: Path)
         os._exit(0)
     gate.close()
     other = Gate(tmp_path / "gate")
-    assert other.enter_now()
+    other.enter()
+    other.leave()
     other.close()
     os.close(theirs)
     os.close(ours)
-    os.waitpid(child, 0)
+    assert status_of(child) == 0
 
 
 # TR-196: the witness.
@@ -360,7 +366,8 @@ async def test_tr_187_a_log_cut_anywhere_is_noticed(tmp_path: Path, say: Any, cu
     ledger = await open_ledger(folder, tuning=DEAD)
     try:
         claim = await ledger.claim(say.session, say.owner(2))
-        assert claim.tail.lost
+        assert claim.tail.lost is (claim.position < 6)
+        assert claim.tail.lost or cut > 0.9
     except SessionMissing:
         assert [row.status for row in await ledger.sessions()] == ["lost"]
     finally:
