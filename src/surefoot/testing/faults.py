@@ -177,7 +177,7 @@ class KillingLedger(WrappedLedger):
 
 
 class FailingLedger(WrappedLedger):
-    """Fails the nth append (or another verb), from 1, `times` times in a row.
+    """Fails the nth append, from 1, `times` times in a row; `kind` counts only those with such a draft.
 
     `how`: `refused` raises `LedgerError` and nothing is written; `lost` raises
     `LedgerUncertain` and nothing is written; `kept` raises `LedgerUncertain` although it is
@@ -190,7 +190,6 @@ class FailingLedger(WrappedLedger):
         at: int,
         *,
         how: str = "refused",
-        verb: str = "append",
         kind: str = "",
         times: int = 1,
         unsure: int = 0,
@@ -199,12 +198,12 @@ class FailingLedger(WrappedLedger):
         if how not in ("refused", "lost", "kept"):
             raise ValueError(f"how={how!r}: choose refused, lost or kept")
         self.fired = 0
-        self._at, self._how, self._verb, self._kind = at, how, verb, kind
+        self._at, self._how, self._kind = at, how, kind
         self._times, self._unsure, self._seen = times, unsure, 0
         self._outcomes: dict[int, tuple[Exception, tuple[Entry, ...] | None]] = {}
 
     async def _around(self, verb: str, detail: str, work: Callable[[], Awaitable[T]]) -> T:
-        if verb != self._verb or self._kind not in detail:
+        if verb != "append" or self._kind not in detail:
             return await work()
         self._seen += 1
         if not self._at <= self._seen < self._at + self._times:

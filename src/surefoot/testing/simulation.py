@@ -145,16 +145,31 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             if future.cancelled():
                 work_anyway(work)  # a thread cannot be stopped either
                 return
-            try:
+            with _Noted(future.set_exception):
                 future.set_result(work())
-            except BaseException as error:
-                future.set_exception(error)
 
         self.call_later(self.random.random() * 0.01, run)
         return future
 
     async def shutdown_default_executor(self, *args: Any) -> None:
         """There is none."""
+
+
+class _Noted:
+    """Hands whatever is raised inside to `told`; `pass_on` lets it go on from there."""
+
+    def __init__(self, told: Callable[[BaseException], object], *, pass_on: bool = False) -> None:
+        self._told = told
+        self._pass_on = pass_on
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> bool:
+        if error is None:
+            return False
+        self._told(error)
+        return not self._pass_on
 
 
 def work_anyway(work: Callable[[], object]) -> None:
@@ -354,13 +369,12 @@ def simulate(
         Endless: `max_steps` or `max_seconds` were not enough.
     """
     loop = SimulatedLoop(seed, max_steps, max_seconds)
+    note = f"seed {seed}: run it again with simulate({seed}, …)"
     try:
-        result = loop.run_until_complete(main(Simulation(seed, loop)))
-        _raise_first_failure(loop)
+        with _Noted(lambda error: error.add_note(note), pass_on=True):
+            result = loop.run_until_complete(main(Simulation(seed, loop)))
+            _raise_first_failure(loop)
         return result
-    except BaseException as error:
-        error.add_note(f"seed {seed}: run it again with simulate({seed}, …)")
-        raise
     finally:
         _bury(loop)
         loop.close()
@@ -398,7 +412,9 @@ def _bury(loop: SimulatedLoop) -> None:
 
 def _unwind(coroutine: Any) -> None:
     for _ in range(100):  # a `finally` may await again and again
-        try:
+        ended = True
+        with contextlib.suppress(BaseException):
             coroutine.throw(_Buried())
-        except BaseException:
+            ended = False
+        if ended:
             return

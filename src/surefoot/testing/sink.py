@@ -41,7 +41,7 @@ SWITCHES: dict[str, tuple[Any, ...]] = {
 _WAIT_SECONDS = 60.0
 
 
-def append_effect(path: Path, label: str, key: str | None = None, note: str = "") -> None:
+def append_effect(path: Path, label: str, *, key: str | None = None, note: str = "") -> None:
     """Make one effect in this process: append a line, synced before this returns."""
     line = json.dumps({"label": label, "key": key, "note": note, "pid": os.getpid()}) + "\n"
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -78,7 +78,7 @@ class _World:
     def commit(self, asked: dict[str, Any]) -> None:
         """Make the effect; the caller holds the lock."""
         key = asked.get("key")
-        append_effect(self.path, str(asked.get("label", "")), key, str(asked.get("note", "")))
+        append_effect(self.path, str(asked.get("label", "")), key=key, note=str(asked.get("note", "")))
         if key:
             self.done_keys[str(key)] = len(read_effects(self.path))
 
@@ -170,7 +170,6 @@ class _Door(BaseHTTPRequestHandler):
             self._drop()
         elif refused is not None:
             self._answer(*refused)
-
         else:
             self._answer(200, {"ok": True, "label": asked.get("label")})
 

@@ -4,13 +4,14 @@ Owns: putting the runtime's own parts together on virtual time, a ledger in memo
 played model. Does not own: the order of events (`simulation`), effects (`world`).
 
     store = memory_store(sim)
-    owner = Actor(sim, store, world_tools, PlayedModel(steps))
+    owner = Actor(sim, store, tools=[world.tool(…)], model=PlayedModel(steps))
     ended = await owner.run(owner.turn("go"))       # None when it was killed meanwhile
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -48,33 +49,40 @@ def memory_store(sim: Simulation, *, deaths_seen: bool = True) -> MemoryStore:
     return MemoryStore(sim.clock, death=death)
 
 
-class Actor:
-    """A simulated process that owns, or tries to own, one session.
+@dataclass(frozen=True, slots=True)
+class ActorSettings:
+    """What may differ from the usual owner."""
 
-    `wrap` puts a faulty ledger around its own handle, e.g. `DyingLedger`.
-    """
+    asker: Asker | None = None
+    wrap: Callable[[Ledger, SimProcess], Ledger] = lambda ledger, process: ledger
+    """Puts a faulty ledger around the actor's own handle, e.g. `DyingLedger`."""
+    limits: Mapping[str, Any] = field(default_factory=dict)
+    policy: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of `runtime.actions.Policy`."""
+
+
+class Actor:
+    """A simulated process that owns, or tries to own, one session."""
 
     def __init__(
         self,
         sim: Simulation,
         store: MemoryStore,
+        *,
         tools: Sequence[Tool],
         model: PlayedModel,
-        *,
         name: str = "owner",
-        asker: Asker | None = None,
-        wrap: Callable[[Ledger, SimProcess], Ledger] = lambda ledger, process: ledger,
-        limits: dict[str, float] | None = None,
-        policy: dict[str, Any] | None = None,
+        settings: ActorSettings | None = None,
     ) -> None:
+        chosen = settings or ActorSettings()
         self.process = sim.process(name)
-        self.ledger: Ledger = wrap(MemoryLedger(store), self.process)
+        self.ledger: Ledger = chosen.wrap(MemoryLedger(store), self.process)
         self.model = model
-        self.asker = asker
-        self.limits: Limits = read_limits(dict(limits or {}))
+        self.asker = chosen.asker
+        self.limits: Limits = read_limits(dict(chosen.limits))
         self.controller: Controller | None = None
         self._tools = tuple(tools)
-        self._policy = dict(policy or {})
+        self._policy = dict(chosen.policy)
         self._scheduler = self.process.scheduler()
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T | None:

@@ -123,7 +123,7 @@ class CountingWorld:
             await acting.point("before_effect")
         if acting.fails == "before":
             raise ToolError("refused before anything happened", effect_trace="none", kind="refused")
-        self.happen(name, reach, live, str(arguments["label"]), unique=acting.honours_keys)
+        self.happen(name, live, reach=reach, label=str(arguments["label"]), unique=acting.honours_keys)
         if acting.point is not None:
             await acting.point("after_effect")
         await asyncio.sleep(acting.seconds_after)
@@ -138,7 +138,7 @@ class CountingWorld:
         return f"did {arguments['label']}"
 
     def happen(
-        self, name: str, reach: tuple[str, ...], live: LiveAttempt, label: str, *, unique: bool = False
+        self, name: str, live: LiveAttempt, *, reach: tuple[str, ...], label: str, unique: bool = False
     ) -> None:
         """Make one effect, in one step."""
         if unique and self.count(key=live.idempotency_key):

@@ -126,7 +126,7 @@ def test_an_unknown_switch_is_refused(sink: Sink) -> None:
 
 
 def test_an_effect_in_process_is_counted_by_the_same_file(tmp_path: Path) -> None:
-    append_effect(tmp_path / "effects.jsonl", "a", "k")
+    append_effect(tmp_path / "effects.jsonl", "a", key="k")
     assert Sink(tmp_path).count("a") == 1 and read_effects(tmp_path / "none") == []
 
 

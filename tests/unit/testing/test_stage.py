@@ -14,7 +14,7 @@ from surefoot.testing.faults import DyingLedger
 from surefoot.testing.model import ScriptedModel, call
 from surefoot.testing.played import PlayedModel
 from surefoot.testing.simulation import Simulation, simulate
-from surefoot.testing.stage import Actor, memory_store
+from surefoot.testing.stage import Actor, ActorSettings, memory_store
 from surefoot.testing.world import Behaviour, CountingWorld
 
 SESSION = "ses_01hf7z0000000000000000000a"
@@ -31,7 +31,10 @@ def test_a_turn_runs_on_virtual_time_and_the_same_seed_tells_the_same_story() ->
     async def main(sim: Simulation) -> list[str]:
         world, tools = pay_world()
         actor = Actor(
-            sim, memory_store(sim), tools, PlayedModel(ScriptedModel().calls(call("pay", label="a")).steps)
+            sim,
+            memory_store(sim),
+            tools=tools,
+            model=PlayedModel(ScriptedModel().calls(call("pay", label="a")).steps),
         )
         await actor.run(actor.open(SESSION, new=True))
         end = await actor.run(actor.turn("go"))
@@ -48,8 +51,8 @@ def test_a_second_owner_is_refused_while_the_first_lives() -> None:
     async def main(sim: Simulation) -> None:
         _, tools = pay_world()
         store = memory_store(sim)
-        first = Actor(sim, store, tools, PlayedModel(STEPS))
-        second = Actor(sim, store, tools, PlayedModel(STEPS))
+        first = Actor(sim, store, tools=tools, model=PlayedModel(STEPS))
+        second = Actor(sim, store, tools=tools, model=PlayedModel(STEPS))
         await first.run(first.open(SESSION, new=True))
         with pytest.raises(SessionHeld):
             await second.run(second.open(SESSION))
@@ -67,9 +70,9 @@ def test_tr_49_an_owner_that_dies_anywhere_leaves_no_effect_twice_and_no_call_lo
         first = Actor(
             sim,
             store,
-            tools,
-            PlayedModel(STEPS, seconds=0.01),
-            wrap=lambda ledger, process: DyingLedger(ledger, kill_at, process.die),
+            tools=tools,
+            model=PlayedModel(STEPS, seconds=0.01),
+            settings=ActorSettings(wrap=lambda ledger, process: DyingLedger(ledger, kill_at, process.die)),
         )
 
         async def life() -> None:
@@ -81,7 +84,7 @@ def test_tr_49_an_owner_that_dies_anywhere_leaves_no_effect_twice_and_no_call_lo
         if SESSION not in store.sessions:
             return
         bodies = list(world.bodies)
-        second = Actor(sim, store, tools, PlayedModel(STEPS, seconds=0.01))
+        second = Actor(sim, store, tools=tools, model=PlayedModel(STEPS, seconds=0.01))
         controller = await second.run(second.open(SESSION))
         assert controller is not None and world.bodies == bodies, "opening ran a tool"
         for receipt in controller.session.book:
@@ -105,8 +108,8 @@ def test_tr_175_on_another_machine_takeover_waits_for_the_lease() -> None:
     async def main(sim: Simulation) -> float:
         _, tools = pay_world()
         store = memory_store(sim, deaths_seen=False)
-        first = Actor(sim, store, tools, PlayedModel(STEPS))
-        second = Actor(sim, store, tools, PlayedModel(STEPS))
+        first = Actor(sim, store, tools=tools, model=PlayedModel(STEPS))
+        second = Actor(sim, store, tools=tools, model=PlayedModel(STEPS))
         await first.run(first.open(SESSION, new=True))
         first.process.kill()
         died = sim.loop.time()
