@@ -1,0 +1,172 @@
+"""Derived rows, checkpoints, slow disks, blobs: what happens off the path of a result."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+from surefoot.errors import LedgerError
+from surefoot.ledger import sqlite
+from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.port import Appended
+from surefoot.ledger.sqlite import Tuning
+
+DEAD = Tuning(death=lambda owner, folder: "dead")
+
+
+async def filled(folder: Path, say: Any, calls: int = 20) -> list[Any]:
+    """A released session with `calls` calls, the last of them unknown; its receipts."""
+    ledger = await open_ledger(folder, tuning=DEAD)
+    claim = await ledger.claim(say.session, say.owner(), opening=say.opening())
+    await ledger.append(say.session, [say.message(*range(calls))], epoch=claim.epoch)
+    for number in range(calls):
+        await ledger.append(say.session, [say.started(number)], epoch=claim.epoch)
+        state = "unknown" if number == calls - 1 else "succeeded"
+        await ledger.append(say.session, [say.closed(number, state)], epoch=claim.epoch)
+    receipts = list(claim.book)
+    await ledger.close()
+    return receipts
+
+
+def change(folder: Path, sql: str) -> None:
+    connection = apsw.Connection(str(folder / "ledger.db"))
+    connection.execute(sql)
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT 1",
+        "DELETE FROM receipts",
+        "DELETE FROM listing",
+        "DELETE FROM receipts; DELETE FROM listing",
+        "UPDATE receipts SET receipt = replace(receipt, 'succeeded', 'failed')",
+        "UPDATE receipts SET call_id = 'cal_x' WHERE place = 3",
+        "DELETE FROM receipts WHERE place = 4",
+        "UPDATE listing SET marks = replace(marks, 'att_', 'att-')",
+        "UPDATE listing SET calls = 99",
+        "UPDATE listing SET upto = 5",
+        "DELETE FROM receipts WHERE place = 4; UPDATE listing SET receipts = receipts - 1",
+    ],
+)
+async def test_tr_22_derived_rows_may_be_deleted_or_damaged_and_are_not_believed(
+    tmp_path: Path, say: Any, sql: str
+) -> None:
+    folder = tmp_path / "ledger"
+    receipts = await filled(folder, say)
+    change(folder, sql)
+    for _ in range(2):
+        ledger = await open_ledger(folder, tuning=DEAD)
+        row = (await ledger.sessions())[0]
+        assert (row.calls, row.open_calls, row.directory) == (20, 1, "/work")
+        assert await ledger.receipts(say.session) == receipts
+        claim = await ledger.claim(say.session, say.owner())
+        assert list(claim.book) == receipts
+        assert [receipt.attempt_id for receipt in claim.book.open()] == [say.attempt(19)]
+        await ledger.close()
+
+
+async def test_tr_22_derived_rows_are_written_when_idle_and_never_with_a_result(
+    tmp_path: Path, say: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "UNLISTED_ENTRIES", 4)
+    monkeypatch.setattr(sqlite, "IDLE_SECONDS", 0.01)
+    folder = tmp_path / "ledger"
+    ledger = await open_ledger(folder, tuning=DEAD)
+    claim = await ledger.claim(say.session, say.owner(), opening=say.opening())
+    await ledger.append(say.session, [say.message(1)], epoch=claim.epoch)
+    await ledger.append(say.session, [say.started(1)], epoch=claim.epoch)
+    assert ledger._database.rows("count_receipts", 1) == [(0,)]
+    await ledger.append(say.session, [say.closed(1)], epoch=claim.epoch)
+    for _ in range(1000):
+        if ledger._database.rows("count_receipts", 1) != [(0,)]:
+            break
+        await asyncio.sleep(0.005)
+    assert ledger._database.rows("listing_of", 1)[0][0] == 5
+    await ledger.close()
+
+
+async def test_tr_193_the_log_is_moved_into_the_file_when_idle_and_at_the_latest_when_it_is_long(
+    tmp_path: Path, say: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "FORCED_PAGES", 40)
+    folder = tmp_path / "ledger"
+    ledger = await open_ledger(folder, tuning=DEAD)
+    claim = await ledger.claim(say.session, say.owner(), opening=say.opening())
+    for _ in range(60):
+        await ledger.append(say.session, [say.todo("x" * 9000)], epoch=claim.epoch)
+    # The log is reused from its start after each checkpoint, and kept.
+    assert (folder / "ledger.db-wal").stat().st_size < 100 * 4120
+    assert (folder / "ledger.db").stat().st_size > 40 * 9000
+    assert (await ledger.verify()).findings == ()
+    await ledger.close()
+
+
+async def test_tr_22_on_a_slow_disk_the_same_flush_runs_in_a_thread_and_comes_back(
+    tmp_path: Path, say: Any
+) -> None:
+    ledger = await open_ledger(tmp_path / "ledger", tuning=DEAD)
+    claim = await ledger.claim(say.session, say.owner(), opening=say.opening())
+    ledger._note_time(1.0)
+    assert ledger._slow
+    await ledger.append(say.session, [say.message(*range(5))], epoch=claim.epoch)
+    told = await asyncio.gather(
+        *(
+            ledger.append(say.session, [say.started(n)], epoch=claim.epoch, judge=lambda: None)
+            for n in range(5)
+        )
+    )
+    assert all(isinstance(answer, Appended) for answer in told)
+    for _ in range(200):
+        await ledger.append(say.session, [say.todo()], epoch=claim.epoch)
+        if not ledger._slow:
+            break
+    positions = [entry.position for entry in await ledger.read(say.session)]
+    assert positions == list(range(1, len(positions) + 1))
+    await ledger.close()
+
+
+async def test_tr_29_closing_a_handle_finishes_what_was_queued(tmp_path: Path, say: Any) -> None:
+    ledger = await open_ledger(tmp_path / "ledger", tuning=DEAD)
+    claim = await ledger.claim(say.session, say.owner(), opening=say.opening())
+    waiting = asyncio.ensure_future(ledger.append(say.session, [say.todo()], epoch=claim.epoch))
+    await asyncio.sleep(0)
+    await ledger.close()
+    assert isinstance(await waiting, Appended)
+
+
+async def test_tr_22_a_judge_that_raises_leaves_nobody_waiting(tmp_path: Path, say: Any) -> None:
+    ledger = await open_ledger(tmp_path / "ledger", tuning=DEAD)
+    claim = await ledger.claim(say.session, say.owner(), opening=say.opening())
+    seen: list[Any] = []
+    asyncio.get_running_loop().set_exception_handler(lambda loop, facts: seen.append(facts["exception"]))
+
+    def judge() -> str | None:
+        raise ZeroDivisionError
+
+    told = await asyncio.gather(
+        ledger.append(say.session, [say.todo()], epoch=claim.epoch, judge=judge),
+        ledger.append(say.session, [say.todo()], epoch=claim.epoch),
+        return_exceptions=True,
+    )
+    assert [type(answer) for answer in told] == [LedgerError, LedgerError]
+    assert [type(error) for error in seen] == [ZeroDivisionError]
+    assert isinstance(await ledger.append(say.session, [say.todo()], epoch=claim.epoch), Appended)
+    await ledger.close()
+
+
+async def test_tr_6_a_torn_blob_is_written_anew_and_never_believed_by_its_name(tmp_path: Path) -> None:
+    ledger = await open_ledger(tmp_path / "ledger")
+    ref = await ledger.put_blob(b"a" * 5000)
+    digest = ref.removeprefix("sha256:")
+    path = tmp_path / "ledger" / "blobs" / digest[:2] / digest
+    path.write_bytes(b"a" * 100)
+    assert await ledger.put_blob(b"a" * 5000) == ref
+    assert path.stat().st_size == 5000
+    assert [item.name for item in path.parent.iterdir()] == [digest]
+    await ledger.close()
