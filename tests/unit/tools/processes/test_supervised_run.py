@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -13,9 +15,10 @@ from typing import Any
 import pytest
 
 from surefoot.core.model import EffectClass, ExecutorState, State
-from surefoot.tools.processes import folder, kernel
+from surefoot.tools.processes import folder, kernel, server
 from surefoot.tools.processes.client import Command
 from surefoot.tools.processes.seen import ProcessState, outcome_of
+from surefoot.tools.processes.server import BOOTSTRAP
 from surefoot.tools.shell import _argv
 
 
@@ -64,19 +67,25 @@ async def test_tr_203_the_supervisor_is_not_dumpable_and_in_a_session_of_its_own
     assert await asyncio.wait_for(job.quiet, 10) is True
 
 
-async def test_tr_203_the_warm_server_holds_no_thread_and_no_part_of_surefoot_but_its_own(bench: Any) -> None:
+async def test_tr_203_the_warm_server_has_one_thread_and_serves_all_commands(bench: Any) -> None:
     await bench.ended("true")
-    pid = bench.server.server_pid
-    task, maps = await asyncio.to_thread(lambda: (list(Path(f"/proc/{pid}/task").iterdir()), _maps(pid)))
-    assert len(task) == 1
-    assert "apsw" not in maps and "_ssl" not in maps and "_asyncio" not in maps
-    first = pid
+    first = bench.server.server_pid
+    assert len(await asyncio.to_thread(lambda: list(Path(f"/proc/{first}/task").iterdir()))) == 1
     await bench.ended("true")
-    assert bench.server.server_pid == first, "one server serves all commands"
+    assert bench.server.server_pid == first
 
 
-def _maps(pid: int) -> str:
-    return Path(f"/proc/{pid}/maps").read_text()
+def test_tr_203_the_warm_server_loads_nothing_of_surefoot_but_its_own_modules() -> None:
+    ask = BOOTSTRAP.replace("server.main(sys.argv[2])", "print(*sorted(sys.modules))")
+    root = Path(server.__file__).parents[3]
+    command = [sys.executable, "-I", "-S", "-c", ask, str(root)]
+    loaded = subprocess.run(command, capture_output=True, check=True, text=True).stdout.split()
+    ours = {name for name in loaded if name.startswith("surefoot")}
+    names = ("folder", "kernel", "server", "supervisor")
+    assert ours == {"surefoot", "surefoot.tools", "surefoot.tools.processes"} | {
+        f"surefoot.tools.processes.{name}" for name in names
+    }
+    assert not {"site", "asyncio", "apsw", "pydantic", "sqlite3", "ssl"} & set(loaded)
 
 
 async def test_tr_203_a_descriptor_left_inheritable_by_the_agent_is_not_kept_open(bench: Any) -> None:
