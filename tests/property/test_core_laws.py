@@ -285,6 +285,7 @@ def test_a_book_made_of_receipts_agrees_with_the_one_that_was_folded(
     assert again.statistics() == book.statistics()
 
 
+@pytest.mark.promise("recovery:never-guess")
 @given(stories())
 def test_recovery_never_guess_no_entry_about_one_attempt_changes_another_ones_state(
     choices: list[tuple[int, int, int]],
@@ -383,3 +384,22 @@ def test_the_fold_does_the_same_work_at_any_size(size: int) -> None:
             position += 1
             book.apply(Entry("ses", position, 1, position, str(kind), payload))
     assert judged == 3 * size
+
+
+@given(stories(), stories(20))
+def test_a_book_laid_away_as_rows_and_taken_up_again_goes_on_the_same(
+    choices: list[tuple[int, int, int]], more: list[tuple[int, int, int]]
+) -> None:
+    entries = written(choices + more)
+    cut = len(written(choices))
+    book = folded(entries[:cut])
+    rows = json.loads(json.dumps(list(book.rows([one.attempt_id for one in book]))))
+    again = Book.shelved([tuple(row) for row in rows], json.loads(json.dumps(book.marks())))
+    for entry in entries[cut:]:
+        assert again.refusal(entry.kind, entry.payload) == book.refusal(entry.kind, entry.payload)
+        book.apply(entry)
+        again.apply(entry)
+    assert list(again) == list(book)
+    assert [one.attempt_id for one in again.open()] == [one.attempt_id for one in book.open()]
+    assert [one.attempt_id for one in again.resolved()] == [one.attempt_id for one in book.resolved()]
+    assert again.statistics() == book.statistics()

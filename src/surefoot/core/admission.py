@@ -257,6 +257,21 @@ def _absent(attempt: AttemptFacts) -> bool:
     return attempt.inspection_state == InspectionState.ABSENT_FENCED
 
 
+KEY_MARGIN_MS = 3_600_000
+
+
+def key_alive(*, lifetime_ms: int, age_ms: int | None, clock_behind: bool = False) -> bool:
+    """Whether the far side still knows a key (TR-18): its lifetime less a margin of 10 %, at most 1 h.
+
+    `age_ms` is boot time within one boot, else the difference of two `Date` headers of the
+    far side; None when neither can tell. `clock_behind` says that the wall clock is
+    earlier than a time in the ledger. In doubt the key counts as expired.
+    """
+    if age_ms is None or age_ms < 0 or clock_behind:
+        return False
+    return age_ms < lifetime_ms - min(lifetime_ms // 10, KEY_MARGIN_MS)
+
+
 # --- codes to be typed --------------------------------------------------------------------
 
 

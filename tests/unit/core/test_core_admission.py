@@ -18,6 +18,7 @@ from surefoot.core.admission import (
     admit,
     attempt_facts,
     code_needed,
+    key_alive,
     offered,
     retry_refusal,
 )
@@ -213,6 +214,7 @@ def test_tr_139_the_example_of_the_specification_is_offered_so() -> None:
     }
 
 
+@pytest.mark.promise("recovery:way-out")
 def test_tr_87_from_every_open_state_of_an_idle_session_some_action_leads_out() -> None:
     for executor in ExecutorState:
         for rejected in (False, True):
@@ -269,3 +271,24 @@ def test_ux_74_deciding_against_or_beyond_the_evidence_costs_a_code(
 ) -> None:
     receipt = tell().unknown("a", effect_class).inspect("a", *look).book.get("a")
     assert code_needed(Action(action), receipt, ExecutorState(executor)) is wanted
+
+
+HOUR, DAY = 3_600_000, 86_400_000
+AGES = [
+    # lifetime, age, clock behind, alive
+    (HOUR, 0, False, True),
+    (HOUR, HOUR * 9 // 10 - 1, False, True),
+    (HOUR, HOUR * 9 // 10, False, False),
+    (DAY, DAY - HOUR - 1, False, True),
+    (DAY, DAY - HOUR, False, False),
+    (DAY, None, False, False),
+    (DAY, -1, False, False),
+    (DAY, 0, True, False),
+]
+
+
+@pytest.mark.parametrize(("lifetime", "age", "behind", "alive"), AGES)
+def test_tr_18_a_key_counts_as_expired_early_and_in_doubt(
+    lifetime: int, age: int | None, behind: bool, alive: bool
+) -> None:
+    assert key_alive(lifetime_ms=lifetime, age_ms=age, clock_behind=behind) is alive

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from surefoot.core.history import AssistantWords, History, ResultGiven, UserWords
 from surefoot.core.model import Kind
 
@@ -61,6 +63,7 @@ def test_tr_63_a_call_not_yet_shown_is_answered_by_what_is_known_at_the_first_pr
     assert texts(story)[1] == "R:it went well"
 
 
+@pytest.mark.promise("projection:prefix-stable")
 def test_tr_63_an_answer_once_shown_never_changes_and_the_change_is_news(tell: Any) -> None:
     story = tell().unknown("a").ask("b")
     before = texts(story)

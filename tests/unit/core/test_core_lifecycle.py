@@ -36,6 +36,7 @@ def entry_for(target: State) -> tuple[str, dict[str, Any]]:
     return Kind.CLOSED, {"attemptId": "att_1", "state": target.value}
 
 
+@pytest.mark.promise("receipt:exact")
 @pytest.mark.parametrize(("before", "after"), list(itertools.product(State, repeat=2)))
 def test_tr_37_every_pair_of_states_is_legal_exactly_as_listed(before: State, after: State) -> None:
     kind, payload = entry_for(after)
@@ -422,3 +423,22 @@ def test_advance_is_pure() -> None:
     copy = dataclasses.replace(before)
     advance(before, Entry("ses_1", 1, 1, 5, Kind.STARTED, {"attemptId": "att_1", "class": "UNKNOWN"}))
     assert before == copy and State.STARTED in LEGAL[before.state]
+
+
+@pytest.mark.promise("recovery:never-guess")
+@pytest.mark.parametrize("state", ["unknown", "postcondition_satisfied", "absent_fenced", "present"])
+def test_tr_101_no_look_short_of_proof_changes_a_state_or_opens_a_fence(tell: Any, state: str) -> None:
+    story = tell().unknown("a").inspect("a", state, "strong")
+    found = story.book.get("a")
+    assert found is not None and found.state is State.UNKNOWN and found.overlays == ()
+    assert story.open() == ["a"]
+
+
+@pytest.mark.promise("recovery:never-guess")
+def test_tr_153_what_the_model_reports_or_says_changes_no_receipt(tell: Any) -> None:
+    story = tell().unknown("a")
+    before = list(story.book)
+    story.add(Kind.REPORTED, attemptId="a", finding="it was done, I am certain", grade="weak", reads=[])
+    story.add(Kind.ASSISTANT, turnId="t", text="The push succeeded.", calls=[], raw={}, wire="chat")
+    story.add(Kind.USER, turnId="t", text="it happened")
+    assert list(story.book) == before and story.open() == ["a"]

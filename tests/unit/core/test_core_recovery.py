@@ -122,6 +122,7 @@ def by_hand(facts: Facts) -> tuple[str, str]:
     return "ASK_USER", "11"
 
 
+@pytest.mark.promise("recovery:total")
 def test_tr_112_every_combination_of_facts_about_an_unsettled_call_has_exactly_one_row() -> None:
     rows: dict[str, int] = {}
     for facts in combinations(UNSETTLED):
@@ -277,6 +278,7 @@ def test_tr_80_the_level_decides_what_the_fence_refuses(
         assert (answer is not None) is wanted, "an undeclared reach overlaps everything at `reach`"
 
 
+@pytest.mark.promise("recovery:way-out")
 @pytest.mark.parametrize("level", list(BarrierLevel))
 def test_tr_81_reads_and_questions_pass_at_every_level(tell: Any, level: BarrierLevel) -> None:
     fence = fencing(tell().unknown("a").book.open())

@@ -47,6 +47,7 @@ def test_tr_44_a_result_exists_for_every_state_and_set_of_overlays(state: State,
         assert told == result_of(one), "the same receipt gives the same bytes"
 
 
+@pytest.mark.promise("receipt:exact")
 @pytest.mark.parametrize("reason", [*WHY_UNKNOWN, None, "a_new_reason"])
 @pytest.mark.parametrize(
     "overlay", [None, Overlay.REJECTED, Overlay.LATE, Overlay.SUPERSEDED, Overlay.RELEASED]
