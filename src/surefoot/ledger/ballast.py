@@ -33,8 +33,11 @@ class Ballast:
         return facts.f_bavail * facts.f_frsize
 
     def enough(self) -> bool:
-        """Whether a call may start."""
-        return self.free_bytes() >= self._room.free_bytes
+        """Whether a call may start; where nobody can tell, it may not."""
+        try:
+            return self.free_bytes() >= self._room.free_bytes
+        except OSError:
+            return False
 
     def give_up(self) -> bool:
         """Free the ballast; False when there is none left."""

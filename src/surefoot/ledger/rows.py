@@ -26,19 +26,25 @@ def listing(database: Database, witness: Witness, folder: Path) -> list[SessionR
     return lines + set_aside_rows(folder)
 
 
+def unreadable_rows(folder: Path) -> list[SessionRow]:
+    """The sessions of a ledger that cannot be opened, and of those set aside, as their witnesses name them."""
+    return _witnessed(folder) + set_aside_rows(folder)
+
+
 def set_aside_rows(folder: Path) -> list[SessionRow]:
     """The sessions of ledgers that were set aside, as their witnesses name them."""
-    lines = []
-    for aside in set_aside_folders(folder):
-        try:
-            witness = Witness(aside / WITNESS, read_only=True)
-        except OSError:
-            continue
-        try:
-            lines += [bare(seen, "unreadable") for seen in witness.all()]
-        finally:
-            witness.close()
-    return lines
+    return [line for aside in set_aside_folders(folder) for line in _witnessed(aside)]
+
+
+def _witnessed(folder: Path) -> list[SessionRow]:
+    try:
+        witness = Witness(folder / WITNESS, read_only=True)
+    except OSError:
+        return []
+    try:
+        return [bare(seen, "unreadable") for seen in witness.all()]
+    finally:
+        witness.close()
 
 
 def bare(seen: Seen, status: str) -> SessionRow:

@@ -76,7 +76,7 @@ class SqliteLedger(Desk):
         self._ballast = Ballast(folder / places.BALLAST, tuning.room)
         self._witness = Witness(folder / places.WITNESS, read_only=read_only)
         self._gate = Gate(folder / places.GATE, tuning.gate_wait_seconds)
-        self._reading = threading.Lock()
+        self._reading = threading.RLock()
         self._average_seconds = 0.0
         self._slow = False
         self._lost_grip = False
@@ -223,10 +223,11 @@ class SqliteLedger(Desk):
     def _regrip(self) -> None:
         """Open the write connection anew after a commit whose answer was lost."""
         if self._lost_grip:
-            self._database.close()
-            self._reader.close()
-            self._database = Database(self._path, vfs=self._tuning.vfs)
-            self._reader = Database(self._path, read_only=True, vfs=self._tuning.vfs)
+            with self._reading:
+                self._database.close()
+                self._reader.close()
+                self._database = Database(self._path, vfs=self._tuning.vfs)
+                self._reader = Database(self._path, read_only=True, vfs=self._tuning.vfs)
             self._lost_grip = False
 
     def _look_up(self, batches: list[Batch]) -> bool:
@@ -528,9 +529,17 @@ class SqliteLedger(Desk):
         async with self._turn():
             try:
                 await self._list(owned, lambda: self._let_go(owned))
+            except Full:
+                await off_loop(lambda: self._let_go_of_ballast(owned))
             finally:
                 self._owned.pop(session_id, None)
                 self._derived.pop(session_id, None)
+
+    def _let_go_of_ballast(self, owned: Ownership) -> None:
+        """End an ownership on a full disk, and leave the derived rows to the next one (TR-178)."""
+        self._ballast.give_up()
+        with self._database.commit():
+            self._let_go(owned)
 
     def _let_go(self, owned: Ownership) -> None:
         self._database.change("release", owned.number, owned.epoch)

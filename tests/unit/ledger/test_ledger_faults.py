@@ -245,3 +245,15 @@ async def test_f15_a_claim_whose_commit_failed_runs_nothing_and_the_next_one_suc
     claim = await ledger.claim(say.session, say.owner())
     assert claim.epoch in (2, 3)
     assert isinstance(await ledger.append(say.session, [say.todo()], epoch=claim.epoch), Appended)
+
+
+async def test_tr_178_an_ownership_ends_also_on_a_full_disk(
+    ledger: Any, claim: Any, disk: Any, say: Any, tmp_path: Path
+) -> None:
+    ballast = tmp_path / "ledger" / "ballast"
+    disk.full = lambda: ballast.stat().st_size > 0
+    await ledger.release(say.session, epoch=claim.epoch)
+    disk.mend()
+    fresh = await open_ledger(tmp_path / "ledger")
+    assert type(await fresh.claim(say.session, say.owner(2))).__name__ == "Claim"
+    await fresh.close()

@@ -25,6 +25,7 @@ from surefoot.ledger.audit import audit_folder
 from surefoot.ledger.gate import Gate
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.port import Appended
+from surefoot.ledger.rows import unreadable_rows
 from surefoot.ledger.sqlite import Tuning
 from surefoot.ledger.witness import RECORD_BYTES, Witness, tag_of
 
@@ -418,6 +419,7 @@ async def test_ux_163_a_ledger_set_aside_keeps_every_file_and_its_sessions_stay_
     (folder / "ledger.db").write_bytes(raw)
     with pytest.raises(LedgerDamaged):
         await open_ledger(folder)
+    assert [(row.session_id, row.status) for row in unreadable_rows(folder)] == [(say.session, "unreadable")]
     aside = places.set_aside(folder)
     assert (aside / "ledger.db").read_bytes() == bytes(raw)
     assert (aside / "ledger.db-wal").exists()
