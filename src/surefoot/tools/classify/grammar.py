@@ -68,7 +68,10 @@ def _parser() -> Any:
 
 def parse(text: str) -> Node:
     """Parse `text`; raise `NotUnderstood` above the limits of EC-5, on an error, and on bytes no node covers."""
-    source = text.encode("utf-8", "surrogatepass")
+    try:
+        source = text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise NotUnderstood("the command is not text") from None
     if len(source) > MOST_BYTES:
         raise NotUnderstood("the command is longer than 64 KiB")
     if any(byte < 32 and byte not in (9, 10) for byte in source) or 127 in source:
@@ -122,7 +125,7 @@ def count_nodes(root: Node) -> int:
 
 def source_of(node: Node) -> str:
     """The text of a node."""
-    return (node.text or b"").decode("utf-8", "surrogatepass")
+    return (node.text or b"").decode("utf-8")
 
 
 def word_of(node: Node) -> Word:
@@ -196,7 +199,7 @@ def _quoted(node: Node, raw: str) -> Word:
         end = child.end_byte - base
     pieces.append(source[end:-1])
     for piece in pieces:
-        refuse_hidden(piece.decode("utf-8", "surrogatepass"))
+        refuse_hidden(piece.decode("utf-8"))
     if not literal:
         return Word(raw, literal=False, bare=False)
     text = re.sub(r'\\([$`"\\\n])', lambda m: "" if m[1] == "\n" else m[1], raw[1:-1])
@@ -285,6 +288,6 @@ def _hidden_in_body(body: Node) -> None:
             continue
         if child.type in ("simple_expansion", "expansion", "arithmetic_expansion"):
             _harmless(child, source_of(child))
-        refuse_hidden(source[end : child.start_byte - base].decode("utf-8", "surrogatepass"))
+        refuse_hidden(source[end : child.start_byte - base].decode("utf-8"))
         end = child.end_byte - base
-    refuse_hidden(source[end:].decode("utf-8", "surrogatepass"))
+    refuse_hidden(source[end:].decode("utf-8"))

@@ -178,10 +178,10 @@ def _notes(answer: Answer) -> tuple[str, ...]:
 
 def _amended(command: str, walk: _Walk) -> str:
     """The line with the options put in that keep a repository's programs out."""
-    source = command.encode("utf-8", "surrogatepass")
+    source = command.encode("utf-8")
     for at, text in sorted(walk.insertions, reverse=True):
         source = source[:at] + b" " + text.encode() + source[at:]
-    return source.decode("utf-8", "surrogatepass")
+    return source.decode("utf-8")
 
 
 class _Walk:
