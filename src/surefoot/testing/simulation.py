@@ -35,6 +35,8 @@ T = TypeVar("T")
 _PROCESS: contextvars.ContextVar[SimProcess | None] = contextvars.ContextVar("sim_process", default=None)
 _STEP_SECONDS = 0.0002
 """A callback takes at most this long in virtual time."""
+_LATE_SECONDS = 1.0
+"""A ready callback is late by at most about this long; a longer sleep is `SimProcess.stop`."""
 _START_MS = 1_700_000_000_000
 BOOT_ID = "00000000-0000-4000-8000-000000000001"
 
@@ -75,6 +77,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         """Virtual seconds since the run began."""
         return self._now
 
+    def requeue(self, handle: Any) -> None:
+        """Make a callback ready again that was held back."""
+        self._ready.append(handle)  # type: ignore[attr-defined]
+
     def advance(self, seconds: float) -> None:
         """Let time pass without running anything, as on a machine that was asleep."""
         self._now += seconds
@@ -90,7 +96,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._drop_dead_timers(timers)
         if not ready and not timers:
             raise Deadlock("nothing is ready and no timer is set")
-        if timers and (not ready or self.random.random() < self._slowness):
+        if timers and (not ready or self._is_late(timers[0].when())):
             self._now = max(self._now, timers[0].when())
         while timers and timers[0].when() <= self._now:
             handle = heapq.heappop(timers)
@@ -105,6 +111,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
             raise Endless(
                 f"after {self._max_seconds} virtual seconds only timers go on; something waits for ever"
             )
+
+    def _is_late(self, when: float) -> bool:
+        """Whether the machine is slow just now, so that a near timer overtakes what is ready."""
+        return when - self._now < _LATE_SECONDS and self.random.random() < self._slowness
 
     def _drop_dead_timers(self, timers: list[Any]) -> None:
         while timers and (timers[0].cancelled() or not _alive(timers[0])):
@@ -122,7 +132,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
 
     def _run(self, handle: Any) -> None:
         self._now += self.random.random() * _STEP_SECONDS
-        if not handle.cancelled() and _alive(handle):
+        process = _process_of(handle)
+        if process is not None and process.stopped:
+            process.held.append(handle)
+        elif not handle.cancelled() and _alive(handle):
             handle._run()
 
     def call_soon_threadsafe(  # type: ignore[override]
@@ -178,8 +191,12 @@ def work_anyway(work: Callable[[], object]) -> None:
         work()
 
 
+def _process_of(handle: Any) -> SimProcess | None:
+    return None if handle._context is None else handle._context.get(_PROCESS)
+
+
 def _alive(handle: Any) -> bool:
-    process = handle._context.get(_PROCESS) if handle._context is not None else None
+    process = _process_of(handle)
     return process is None or process.alive
 
 
@@ -233,6 +250,9 @@ class SimProcess:
         self._sim = sim
         self.name = name
         self.alive = True
+        self.stopped = False
+        self.held: list[Any] = []
+        """Callbacks that wait for `go_on`."""
         self.owner = Owner(
             host="sim",
             pid=pid,
@@ -266,6 +286,17 @@ class SimProcess:
         """Die now: no `finally`, no `except`, no callback runs."""
         self.alive = False
         self._sim.death_of(self)
+
+    def stop(self) -> None:
+        """Hold every callback back, as SIGSTOP does; time goes on meanwhile."""
+        self.stopped = True
+
+    def go_on(self) -> None:
+        """Let the held callbacks run, as SIGCONT does."""
+        self.stopped = False
+        held, self.held = self.held, []
+        for handle in held:
+            self._sim.loop.requeue(handle)
 
     async def die(self) -> None:
         """Kill the own process at this very line: the caller never gets control back."""

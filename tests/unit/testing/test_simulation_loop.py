@@ -210,3 +210,25 @@ def test_a_dead_process_warns_of_nothing_it_left_unfinished() -> None:
         assert await process.run(victim()) is None
 
     simulate(1, main)
+
+
+def test_a_stopped_process_does_nothing_until_it_goes_on() -> None:
+    async def main(sim: Simulation) -> tuple[int, int]:
+        process, ticks = sim.process("v"), []
+
+        async def ticking() -> None:
+            while len(ticks) < 10:
+                ticks.append(sim.loop.time())
+                await asyncio.sleep(1)
+
+        task = process.spawn(ticking())
+        await asyncio.sleep(2.5)
+        process.stop()
+        await asyncio.sleep(100)
+        held = len(ticks)
+        process.go_on()
+        await asyncio.wait([task])
+        return held, len(ticks)
+
+    for seed in range(10):
+        assert simulate(seed, main) == (3, 10)
