@@ -48,6 +48,8 @@ class Controls:
     """`idle`, `running`, `finishing`, `rotating` or `closed`."""
     ownership: str = "owned"
     """`owned`, `not_owner` or `lease_lost`."""
+    at_border: bool = False
+    """The turn is at a step border or only waits for a person: a resolution is recorded at once (TR-210)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +137,8 @@ def admit(press: Press, controls: Controls, attempt: AttemptFacts) -> Admission:
         if code is not None:
             reason = press.not_a_person if code == "person_required" else None
             return Admission(code, number, reason=reason)
-    return Admission(None, parked=controls.phase == PARKED_IN and press.action in RESOLVING)
+    waits = controls.phase == PARKED_IN and not controls.at_border
+    return Admission(None, parked=waits and press.action in RESOLVING)
 
 
 def offered(controls: Controls, attempt: AttemptFacts) -> list[dict[str, Any]]:

@@ -292,3 +292,12 @@ def test_tr_18_a_key_counts_as_expired_early_and_in_doubt(
     lifetime: int, age: int | None, behind: bool, alive: bool
 ) -> None:
     assert key_alive(lifetime_ms=lifetime, age_ms=age, clock_behind=behind) is alive
+
+
+def test_tr_210_at_a_border_a_resolution_is_recorded_at_once_and_a_retry_still_waits_for_idle() -> None:
+    border = Controls("running", at_border=True)
+    for action in RESOLVING:
+        assert admit(press(action), border, LOOKED).parked is False
+        assert code(press(action), border) is None
+    assert code(press(Action.RETRY), border) == "running"
+    assert code(press(bulk=True), border) == "running"

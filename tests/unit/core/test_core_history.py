@@ -163,3 +163,15 @@ def test_reading_messages_changes_nothing(tell: Any) -> None:
     story = tell().unknown("a")
     history = fold(story)
     assert history.messages(story.book) == history.messages(story.book)
+
+
+def test_tr_55_facts_of_two_interruptions_are_handed_on_together_until_they_are_told(tell: Any) -> None:
+    story = words(tell().unknown("a"), "x")
+    story.add(Kind.HAND_OFF, attempts=["a"])
+    story.add(Kind.HAND_OFF, attempts=["a", "b"], silent=True)
+    history = fold(story)
+    assert (history.handed, history.silent) == (["a", "b"], True)
+    words(story, "no facts")
+    assert fold(story).handed == ["a", "b"]
+    words(story, "go on", "facts")
+    assert (fold(story).handed, fold(story).silent) == ([], False)
