@@ -1,0 +1,73 @@
+"""A project, a home and a scripted model server for tests of the command line."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+SUREFOOT = [sys.executable, "-c", "from surefoot.surfaces.cli import main; main()"]
+SECONDS = 30.0
+
+
+@dataclass
+class World:
+    """One person's home, one project, and what their model will say."""
+
+    home: Path
+    project: Path
+    servers: list[subprocess.Popen[str]] = field(default_factory=list)
+    more: dict[str, str] = field(default_factory=dict)
+
+    def model_says(self, *steps: dict[str, Any]) -> None:
+        """Start a strict model server with these steps; the last of these calls counts."""
+        script = self.home / f"script-{len(self.servers)}.json"
+        script.write_text(json.dumps(list(steps)))
+        server = subprocess.Popen(
+            [sys.executable, "-m", "surefoot.testing.emulator", "--profile", "openai", "--script", str(script),
+             "--until-stdin-closes"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        self.servers.append(server)
+        assert server.stdout is not None
+        self.more |= {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": server.stdout.readline().strip()}
+
+    @property
+    def environ(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+        return {**kept, "HOME": str(self.home), "SUREFOOT_HOME": str(self.home / "sf"), "LANG": "C.UTF-8",
+                "TERM": "xterm-256color", **self.more}  # fmt: skip
+
+    def run(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
+        """Run one command line to its end."""
+        stdin: dict[str, Any] = {"stdin": subprocess.DEVNULL} if given is None else {"input": given}
+        return subprocess.run(
+            [*SUREFOOT, *arguments], cwd=self.project, env=self.environ, capture_output=True, text=True,
+            timeout=SECONDS, check=False, **stdin,
+        )  # fmt: skip
+
+    def start(self, *arguments: str) -> subprocess.Popen[str]:
+        """Start one command line."""
+        return subprocess.Popen(
+            [*SUREFOOT, *arguments], cwd=self.project, env=self.environ, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+
+    def close(self) -> None:
+        for server in self.servers:
+            server.terminate()
+            server.communicate(timeout=SECONDS)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
+    """Wait until a condition holds, bounded."""
+    until = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < until, "the condition never held"
+        time.sleep(0.02)

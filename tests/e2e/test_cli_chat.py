@@ -1,0 +1,137 @@
+"""The inline chat in a real pseudo-terminal."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Any
+
+import pexpect
+import pytest
+from cli_world import SUREFOOT, World, wait_for
+
+DONE = {"text": "All finished."}
+HANG = {
+    "text": "Waiting.",
+    "calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; rm out.txt"}}],
+}
+
+
+def chat(world: World, *arguments: str, columns: int = 90) -> Any:
+    child = pexpect.spawn(
+        SUREFOOT[0], [*SUREFOOT[1:], *arguments], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        dimensions=(40, columns), timeout=20,
+    )  # fmt: skip
+    child.expect(">")
+    return child
+
+
+def leave(child: Any) -> int:
+    child.send("\x04")
+    child.expect(pexpect.EOF)
+    child.close()
+    return int(child.exitstatus)
+
+
+def quiet() -> None:
+    """The pause a person makes before a key that decides (UX-72); the guard is time itself."""
+    time.sleep(0.5)
+
+
+def test_the_chat_streams_an_answer_and_leaves_with_0(world: World) -> None:
+    (world.project / "a.txt").write_text("hello")
+    world.model_says({"text": "Looking.", "calls": [{"name": "read", "args": {"path": "a.txt"}}]}, DONE)
+    child = chat(world)
+    child.send("look at it\r")
+    child.expect("read a.txt: done")
+    child.expect("All finished.")
+    assert leave(child) == 0
+
+
+def test_ux_18_a_stop_frees_the_session_within_two_seconds_and_counts(world: World) -> None:
+    world.model_says(HANG, DONE)
+    child = chat(world, "--yolo")
+    child.send("hang\r")
+    wait_for((world.project / "started").exists)
+    child.send("words meanwhile\r")
+    child.expect("Kept until this turn ends: words meanwhile")
+    began = time.monotonic()
+    child.send("\x1b")
+    child.expect(r"stopped: (.*)\r")
+    assert time.monotonic() - began < 2.0
+    assert "1 may have happened" in child.match.group(1)
+    child.expect("known ")
+    child.expect("your words, kept:")
+    child.send("\x03")
+    assert leave(child) == 3
+
+
+def test_ux_71_one_key_and_its_code_decide_about_the_card(world: World) -> None:
+    world.model_says(HANG, DONE)
+    child = chat(world, "--yolo")
+    child.send("hang\r")
+    wait_for((world.project / "started").exists)
+    child.send("\x1b")
+    child.expect("surefoot recover inspect")
+    quiet()
+    child.send("i")
+    child.expect("surefoot recover confirm")
+    child.expect("└|surefoot")
+    shown = re.search(r"then type (\S\S)", child.before + child.after)
+    quiet()
+    child.send("l")
+    child.expect("left open, still fenced", timeout=10)
+    assert shown is None or len(shown.group(1)) == 2
+    assert leave(child) == 0
+
+
+@pytest.mark.parametrize("keys", ["\r", " ", "y", "1"])
+def test_ux_71_enter_space_and_y_decide_nothing(world: World, keys: str) -> None:
+    world.model_says(HANG, DONE)
+    child = chat(world, "--yolo")
+    child.send("hang\r")
+    wait_for((world.project / "started").exists)
+    child.send("\x1b")
+    child.expect("surefoot recover inspect")
+    quiet()
+    child.send(keys)
+    quiet()
+    child.send("\x03")
+    child.send("\x15")
+    assert leave(child) == 3
+
+
+def test_ux_41_a_permission_question_shows_what_would_run_and_n_is_no(world: World) -> None:
+    world.model_says({"calls": [{"name": "shell", "args": {"command": "rm -r build"}}]}, DONE)
+    (world.project / "build").mkdir()
+    child = chat(world)
+    child.send("clean up\r")
+    child.expect("shell .*NON_IDEMPOTENT|shell .*UNKNOWN|shell .*IDEMPOTENT")
+    child.expect("rm -r build")
+    child.send("n\r")
+    child.expect("did not run: permission was not given")
+    child.expect("All finished.")
+    assert (world.project / "build").is_dir()
+    assert leave(child) == 0
+
+
+def test_ux_17_a_typing_error_offers_the_nearest_name(world: World) -> None:
+    world.model_says(DONE)
+    child = chat(world)
+    child.send("/recovr\r")
+    child.expect("did you mean /recover")
+    child.send("/quit\r")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+
+
+def test_ux_60_with_no_color_not_one_colour_byte_is_written(world: World) -> None:
+    world.more["NO_COLOR"] = "1"
+    world.model_says(DONE)
+    child = chat(world)
+    child.send("hello\r")
+    child.expect("All finished.")
+    written = child.before
+    leave(child)
+    assert not re.search(r"\x1b\[[0-9;]*(3[0-7]|4[0-7]|9[0-7]|38|48)m", written + child.before)

@@ -1,0 +1,156 @@
+"""A killed run, started again: the card, one decision, and what stays."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import Any
+
+import pytest
+from cli_world import World, wait_for
+
+DONE = {"text": "All finished."}
+
+
+def killed(world: World, command: str = "touch started; sleep 60; echo x >> out.txt") -> None:
+    """A run that dies by SIGKILL in the middle of a shell command."""
+    world.model_says({"calls": [{"name": "shell", "args": {"command": command}}]}, DONE)
+    run = world.start("-p", "do it", "--yolo")
+    wait_for((world.project / "started").exists)
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate(timeout=30)
+
+
+@pytest.fixture
+def open_call(world: World) -> dict[str, Any]:
+    killed(world)
+    (call,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
+    return dict(call)
+
+
+def test_ux_36_a_killed_call_is_listed_and_stops_the_next_unattended_run(world: World) -> None:
+    killed(world)
+    listed = world.run("recover", "list", "--exit-code")
+    assert listed.returncode == 3 and "may have happened" in listed.stdout
+    before = world.servers[-1]
+    again = world.run("-c", "-p", "go on", "--output-format", "stream-json")
+    assert again.returncode == 3
+    told = [json.loads(line) for line in again.stdout.splitlines()]
+    subtypes = [one.get("subtype") for one in told]
+    assert "resume" in subtypes and "outcome_unknown" in subtypes
+    assert not any(one["type"] == "assistant" for one in told), "no model was asked"
+    assert told[-1]["unknown_outcomes"][0]["next"].startswith("Nothing more runs until you decide.")
+    assert "surefoot recover" in again.stderr.splitlines()[-1]
+    assert before.poll() is None
+
+
+def test_ux_4_listing_and_showing_change_no_file_of_the_ledger(world: World) -> None:
+    killed(world)
+    world.run("recover", "list")
+    folder = next((world.home / "sf/ledgers").iterdir())
+    before = {
+        path: path.read_bytes()
+        for path in folder.rglob("*")
+        if path.suffix == ".db" or path.name == "witness"
+    }
+    for command in (
+        ("recover", "list", "--all"),
+        ("session", "list"),
+        ("session", "show"),
+        ("doctor",),
+        ("recover",),
+    ):
+        world.run(*command)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_tr_149_without_a_terminal_a_decision_needs_the_inspection_it_rests_on(
+    world: World, open_call: dict[str, Any]
+) -> None:
+    attempt = open_call["attemptId"]
+    refused = world.run("recover", "confirm", attempt)
+    assert refused.returncode == 4 and "inspection_required" in refused.stderr
+    looked = json.loads(world.run("recover", "inspect", attempt, "--json").stdout)
+    (call,) = [one for one in looked["calls"] if one["attemptId"] == attempt]
+    assert "sleep 60" in call["arguments"]
+    stale = world.run("recover", "confirm", attempt, "--inspection", "ins_" + "0" * 26, "--json")
+    assert stale.returncode == 4 and json.loads(stale.stdout)["code"] == "inspection_stale"
+    done = world.run(
+        "recover", "confirm", attempt[-8:], "--inspection", call["inspectionId"], "--note", "seen"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "you said it happened" in done.stdout
+    twice = world.run("recover", "deny", attempt, "--inspection", call["inspectionId"], "--json")
+    assert twice.returncode == 4 and json.loads(twice.stdout)["code"] == "already_resolved"
+    world.model_says(DONE)
+    assert world.run("-c", "-p", "go on").returncode == 0
+
+
+def test_ux_77_a_release_without_a_terminal_needs_yes_and_the_code(
+    world: World, open_call: dict[str, Any]
+) -> None:
+    attempt = open_call["attemptId"]
+    assert world.run("recover", "release", attempt).returncode == 4
+    if open_call["executor"]["state"] != "ended":
+        assert "code_missing" in world.run("recover", "release", attempt, "--yes", "--json").stdout
+    shown = world.run("recover", "show", attempt).stdout
+    code = shown.split("then type ")[1].split()[0]
+    done = world.run("recover", "release", attempt, "--yes", "--code", code)
+    assert done.returncode == 0, done.stderr
+    listed = world.run("recover", "list", "--exit-code")
+    assert listed.returncode == 0
+
+
+def test_ux_34_left_open_by_the_record_of_a_person_ends_with_0(
+    world: World, open_call: dict[str, Any]
+) -> None:
+    attempt = open_call["attemptId"]
+    looked = json.loads(world.run("recover", "inspect", attempt, "--json").stdout)
+    inspection = looked["calls"][0]["inspectionId"]
+    assert world.run("recover", "reject", attempt, "--inspection", inspection).returncode == 0
+    world.model_says(DONE)
+    assert world.run("-c", "-p", "go on").returncode == 0
+
+
+def test_tr_150_what_is_not_there_is_one_sentence(world: World) -> None:
+    missing = world.run("recover", "show", "att_nothing")
+    assert missing.returncode == 1 and "SF-NOT-FOUND" in missing.stderr
+    assert "next: surefoot recover list" in missing.stderr
+    assert world.run("recover", "inspect").returncode == 2
+    assert world.run("recover", "list").stdout == "Nothing is open.\n"
+
+
+def test_ux_164_an_id_in_full_is_found_from_any_project(world: World, open_call: dict[str, Any]) -> None:
+    elsewhere = world.home / "elsewhere"
+    elsewhere.mkdir()
+    world.project = elsewhere
+    assert world.run("recover", "list").stdout == "Nothing is open.\n"
+    assert open_call["attemptId"][-4:] in world.run("recover", "list", "--all-projects").stdout
+    assert world.run("recover", "show", open_call["attemptId"]).returncode == 0
+    assert world.run("recover", "show", open_call["attemptId"][-6:]).returncode == 1
+
+
+def test_ux_163_a_damaged_ledger_is_named_and_hides_no_other(world: World, open_call: dict[str, Any]) -> None:
+    broken = world.home / "sf/ledgers/broken-000000000000"
+    broken.mkdir()
+    (broken / "ledger.db").write_bytes(b"not a database" * 500)
+    listed = world.run("recover", "list", "--all-projects")
+    assert "SF-LEDGER" in listed.stderr and "broken-000000000000" in listed.stderr
+    assert open_call["attemptId"][-4:] in listed.stdout
+    verified = world.run("ledger", "verify", "--all")
+    assert verified.returncode == 1 and "broken-000000000000" in verified.stderr
+    assert (broken / "ledger.db").read_bytes() == b"not a database" * 500
+
+
+def test_ux_57_doctor_has_twelve_checks_and_exits_with_1_on_a_fail(world: World) -> None:
+    healthy = world.run("doctor", "--json")
+    document = json.loads(healthy.stdout)
+    assert healthy.returncode == 0 and len(document["checks"]) >= 12
+    assert all({"category", "status", "summary", "details", "issues", "duration_ms"} == set(check)
+               for check in document["checks"].values())  # fmt: skip
+    (world.home / "sf").mkdir(exist_ok=True)
+    (world.home / "sf/config.toml").write_text("model = 3\n")
+    broken = world.run("doctor", "--json")
+    assert broken.returncode == 1
+    assert json.loads(broken.stdout)["checks"]["settings.files"]["status"] == "fail"
