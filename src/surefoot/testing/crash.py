@@ -12,18 +12,23 @@ own: what must be true afterwards.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from surefoot.testing.child import ChildSpec
 from surefoot.testing.faults import fault_point, read_trace
+
+MARK = "SUREFOOT_TEST_RUN"
+"""The variable by which a child's descendants are found again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,8 @@ class ChildFailed(AssertionError):
 def run_child(spec: ChildSpec, directory: Path, *, seconds: float = 60.0) -> Ended:
     """Run the child to its end in its own process group, which is killed afterwards whole.
 
+    Supervised commands outlive it on purpose; call `end_leftovers(directory)` when the test is over.
+
     `directory` takes its spec, trace and report. Raises `ChildFailed` when it neither died at
     its seam nor wrote a report, and `subprocess.TimeoutExpired` after `seconds`.
     """
@@ -73,6 +80,7 @@ def run_child(spec: ChildSpec, directory: Path, *, seconds: float = 60.0) -> End
             stdout=subprocess.DEVNULL,
             stderr=stderr,
             start_new_session=True,
+            env={**os.environ, MARK: str(directory)},
         )
         try:
             returncode = process.wait(seconds)
@@ -83,11 +91,36 @@ def run_child(spec: ChildSpec, directory: Path, *, seconds: float = 60.0) -> End
 
 def _end_group(process: subprocess.Popen[bytes]) -> None:
     """End what the child may have left in its group, and reap it."""
-    try:
+    with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
     process.wait()
+
+
+def leftovers(directory: Path) -> list[int]:
+    """Living processes that descend from children run in this directory, by the mark in their environment."""
+    wanted = f"{MARK}={directory}".encode()
+    found = []
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            variables = (place / "environ").read_bytes().split(b"\0")
+            state = (place / "stat").read_bytes().rpartition(b")")[2].split()[0]
+            if wanted in variables and state != b"Z":
+                found.append(int(place.name))
+    return found
+
+
+def end_leftovers(directory: Path, *, seconds: float = 10.0) -> list[int]:
+    """Kill what is left of children run in this directory; gives the pids. Raises `TimeoutError`."""
+    ended = leftovers(directory)
+    until = time.monotonic() + seconds
+    while alive := leftovers(directory):
+        for pid in alive:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > until:
+            raise TimeoutError(f"processes {alive} could not be ended within {seconds} s")
+        time.sleep(0.01)
+    return ended
 
 
 def _ended(returncode: int, trace: Path, report: Path, errors: Path) -> Ended:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from surefoot.testing.child import ChildSpec
-from surefoot.testing.crash import run_child
+from surefoot.testing.crash import MARK, ChildFailed, end_leftovers, leftovers, run_child
 from surefoot.testing.emulator.process import EmulatorProcess
 from surefoot.testing.model import ScriptedModel, call
 from surefoot.testing.sink import Sink
@@ -37,6 +41,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
             prompts=("go",),
         )
         yield Bench(spec, sink, emulator, tmp_path)
+        end_leftovers(tmp_path)
 
 
 def test_an_unharmed_child_makes_its_effect_and_reports_every_receipt(bench: Bench) -> None:
@@ -74,3 +79,18 @@ def test_case_a08_a_child_killed_after_its_effect_leaves_an_unknown_call_that_is
     looked = run_child(replace(bench.spec, session="newest", prompts=(), actions=press), bench.folder)
     assert looked.report["answers"][0]["status"] == 200, looked.report["answers"]
     assert looked.report["receipts"][0]["inspection"]["state"] == "present" and looked.report["open"] == []
+
+
+def test_what_a_child_left_running_is_found_by_its_mark_and_ended(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import time; print('up', flush=True); time.sleep(300)"]
+    environ = {**os.environ, MARK: str(tmp_path)}
+    with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, start_new_session=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"up\n"
+        assert end_leftovers(tmp_path) == [process.pid]
+        assert process.wait(10) == -signal.SIGKILL
+    assert leftovers(tmp_path) == []
+
+
+def test_a_child_that_fails_for_another_reason_fails_the_test(bench: Bench) -> None:
+    with pytest.raises(ChildFailed, match="Traceback"):
+        run_child(replace(bench.spec, prompts=(), actions=("no action",)), bench.folder)  # type: ignore[arg-type]
