@@ -21,11 +21,10 @@ async def off_loop(work: Callable[[], T]) -> T:
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:
-            await asyncio.shield(task)
+            # Waiting neither cancels the work nor raises its end, which is told below.
+            await asyncio.wait({task})
         except asyncio.CancelledError as error:
             cancelled = error
-        except BaseException:
-            break  # the work's own end, raised again below
     if cancelled is not None:
         if not task.cancelled():
             task.exception()  # the work's failure is overtaken by the cancel

@@ -28,8 +28,9 @@ from surefoot.ledger.chain import (
     payload_text,
 )
 from surefoot.ledger.database import Database
-from surefoot.ledger.derived import Folded, Listed, entry_of, fold, shelved
+from surefoot.ledger.derived import Folded, Listed, entry_of, fold
 from surefoot.ledger.port import Tail
+from surefoot.ledger.shelf import shelved
 from surefoot.ledger.witness import Seen
 
 

@@ -15,7 +15,7 @@ import ctypes
 import os
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
@@ -69,15 +69,13 @@ class Database:
         """Pages in the WAL after the last commit of this connection."""
         self._sql = _statements()
         self._append = self._sql["append"]
-        with _told(path, committing=False):
+        with _told(path, committing=False), ExitStack() as undo:
             self._connection = self._open(read_only, create, vfs)
+            undo.callback(self._connection.close)
             self._execute = self._connection.cursor().execute
-            try:
-                self._prepare(read_only, create)
-                self._names = self._identity()
-            except BaseException:
-                self._connection.close()
-                raise
+            self._prepare(read_only, create)
+            self._names = self._identity()
+            undo.pop_all()
 
     def _open(self, read_only: bool, create: bool, vfs: str | None) -> apsw.Connection:
         flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
@@ -203,11 +201,13 @@ class Database:
         """
         with _told(self.path, committing=False):
             self._run("BEGIN IMMEDIATE")
+        whole = False
         try:
             yield
-        except BaseException:
-            self._roll_back()
-            raise
+            whole = True
+        finally:
+            if not whole:
+                self._roll_back()
         try:
             self._run("COMMIT")
         except apsw.Error as error:

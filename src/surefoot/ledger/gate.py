@@ -37,16 +37,17 @@ class Gate:
 
     def enter_now(self) -> bool:
         """Take the gate if it is free at this moment."""
+        taken = False
         _stops.hold()
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            taken = True
         except BlockingIOError:
-            _stops.let_go()
-            return False
-        except BaseException:
-            _stops.let_go()
-            raise
-        return True
+            pass
+        finally:
+            if not taken:
+                _stops.let_go()
+        return taken
 
     def enter(self) -> None:
         """Take the gate, waiting at most `wait_seconds`. Blocks; not for the event loop.

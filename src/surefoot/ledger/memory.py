@@ -16,11 +16,11 @@ from dataclasses import dataclass, field
 from surefoot.core.canonical import digest_bytes
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, Entry, Kind, Owner, Receipt
-from surefoot.errors import LedgerDamaged, LedgerError, LedgerUncertain, SessionMissing
+from surefoot.errors import LedgerDamaged, LedgerError, LedgerUncertain
 from surefoot.ledger import chain
 from surefoot.ledger.admission import Batch, Desk, Ownership, Row
 from surefoot.ledger.clock import Clock, MachineClock
-from surefoot.ledger.derived import Folded, Listed, fold, open_calls
+from surefoot.ledger.derived import Folded, Listed, fold, missing, open_calls
 from surefoot.ledger.owners import Death
 from surefoot.ledger.port import Claim, Finding, Held, Report, SessionRow, Tail
 
@@ -149,7 +149,7 @@ class MemoryLedger(Desk):
         kept = self._store.sessions.get(session_id)
         if kept is None:
             if opening is None:
-                raise _missing(session_id)
+                raise missing(session_id)
             return self._begin(self._new(session_id), owner, opening, taken_over=False)
         death: Death = "dead" if kept.owner is None else self._death(kept, kept.owner)
         if kept.owner is not None and death != "dead" and not take_over:
@@ -294,14 +294,8 @@ class MemoryLedger(Desk):
     def _kept(self, session_id: str) -> Kept:
         kept = self._store.sessions.get(session_id)
         if kept is None:
-            raise _missing(session_id)
+            raise missing(session_id)
         return kept
-
-
-def _missing(session_id: str) -> SessionMissing:
-    return SessionMissing(
-        f"there is no session {session_id!r} in this ledger; `surefoot session list` shows all"
-    )
 
 
 def _entry(session_id: str, row: Row) -> Entry:

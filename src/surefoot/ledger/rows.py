@@ -14,6 +14,7 @@ from surefoot.ledger.chain import POSITION_MASK
 from surefoot.ledger.database import Database
 from surefoot.ledger.places import WITNESS, set_aside_folders
 from surefoot.ledger.port import SessionRow
+from surefoot.ledger.shelf import check_of
 from surefoot.ledger.witness import Seen, Witness, tag_of
 
 
@@ -99,4 +100,4 @@ def _readable(database: Database, known: claims.Known) -> SessionRow:
 
 
 def _fresh(listed: tuple[object, ...], position: int, head: bytes) -> bool:
-    return listed[0] == position and listed[1] == head and listed[10] == derived.check_of(*listed[:10])
+    return listed[0] == position and listed[1] == head and listed[10] == check_of(*listed[:10])

@@ -17,14 +17,14 @@ import os
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 from surefoot.core.model import Draft, Entry, Owner, Receipt
-from surefoot.errors import LedgerError, LedgerForked, LedgerUncertain, ReceiptNotWritten, SessionMissing
+from surefoot.errors import LedgerError, LedgerForked, LedgerUncertain, ReceiptNotWritten
 from surefoot.ledger import claims, derived, places
 from surefoot.ledger.admission import Batch, Desk, Ownership
 from surefoot.ledger.aside import carry_out_aside, off_loop
@@ -38,6 +38,7 @@ from surefoot.ledger.gate import WAIT_SECONDS, Gate
 from surefoot.ledger.owners import Death, boot_id, proof_of_death
 from surefoot.ledger.port import Claim, Held, Report, SessionRow
 from surefoot.ledger.rows import listing
+from surefoot.ledger.shelf import put_derived
 from surefoot.ledger.witness import Witness
 
 T = TypeVar("T")
@@ -74,8 +75,6 @@ class SqliteLedger(Desk):
         self._path = folder / places.LEDGER
         self._blobs = Blobs(folder / places.BLOBS)
         self._ballast = Ballast(folder / places.BALLAST, tuning.room)
-        self._witness = Witness(folder / places.WITNESS, read_only=read_only)
-        self._gate = Gate(folder / places.GATE, tuning.gate_wait_seconds)
         self._reading = threading.RLock()
         self._average_seconds = 0.0
         self._slow = False
@@ -88,8 +87,15 @@ class SqliteLedger(Desk):
         self._derived: dict[str, derived.Folded] = {}
         self._doubted: dict[str, Owner] = {}
         """Sessions whose claim by this handle may or may not be durable."""
-        self._database = self._open(create)
-        self._reader = Database(self._path, read_only=True, vfs=tuning.vfs)
+        with ExitStack() as undo:
+            self._witness = Witness(folder / places.WITNESS, read_only=read_only)
+            undo.callback(self._witness.close)
+            self._gate = Gate(folder / places.GATE, tuning.gate_wait_seconds)
+            undo.callback(self._gate.close)
+            self._database = self._open(create)
+            undo.callback(self._database.close)
+            self._reader = Database(self._path, read_only=True, vfs=tuning.vfs)
+            undo.pop_all()
 
     def _open(self, create: bool) -> Database:
         if self._read_only:
@@ -304,22 +310,24 @@ class SqliteLedger(Desk):
         changed = owned.book.take_changed()
         folded = self._derived[owned.session_id]
         unlisted, owned.unlisted = owned.unlisted, 0
+        stored: list[bool] = []
 
         def work() -> None:
             self._regrip()
             with self._database.commit():
-                derived.put_derived(self._database, owned.number, folded, owned.head, changed)
+                put_derived(self._database, owned.number, folded, owned.head, changed)
                 if ending is not None:
                     ending()
             self._prove_grip()
             folded.anew = False
+            stored.append(True)
 
         try:
             await off_loop(work)
-        except BaseException:
-            owned.book.put_back_changed(changed)
-            owned.unlisted = unlisted
-            raise
+        finally:
+            if not stored:
+                owned.book.put_back_changed(changed)
+                owned.unlisted = unlisted
 
     @asynccontextmanager
     async def _turn(self) -> AsyncIterator[None]:
@@ -381,7 +389,7 @@ class SqliteLedger(Desk):
     def _known(self, session_id: str) -> claims.Known:
         found = claims.known(self._reader, session_id)
         if found is None:
-            raise missing(session_id)
+            raise derived.missing(session_id)
         return found
 
     async def claim(
@@ -396,7 +404,7 @@ class SqliteLedger(Desk):
             found = await self._off_reading(lambda: claims.known(self._reader, session_id))
             if found is None:
                 if opening is None:
-                    raise missing(session_id)
+                    raise derived.missing(session_id)
                 begun = await self._create(session_id, owner, opening)
                 if begun is not None:
                     return self._own(begun, None)
@@ -589,10 +597,3 @@ class SqliteLedger(Desk):
                 return work()
 
         return await off_loop(locked)
-
-
-def missing(session_id: str) -> SessionMissing:
-    """The error for a session nobody knows."""
-    return SessionMissing(
-        f"there is no session {session_id!r} in this ledger; `surefoot session list` shows all"
-    )

@@ -19,6 +19,7 @@ async def owned(world: Any, say: Any) -> Any:
     return ledger, claim
 
 
+@pytest.mark.promise("ledger:engines-agree")
 async def test_tr_22_entries_come_back_in_order_with_their_payload(owned: Any, say: Any) -> None:
     ledger, claim = owned
     told = await ledger.append(say.session, [say.message(1)], epoch=claim.epoch)
@@ -66,6 +67,7 @@ async def test_a_lone_surrogate_in_a_payload_survives(owned: Any, say: Any) -> N
     assert (await ledger.read(say.session, after=2))[0].payload == {"text": "\ud800 é"}
 
 
+@pytest.mark.promise("ledger:fenced")
 async def test_tr_172_a_lower_epoch_is_refused_and_writes_nothing(world: Any, owned: Any, say: Any) -> None:
     ledger, claim = owned
     world.deaths[1] = "dead"
@@ -183,6 +185,20 @@ async def test_tr_195_an_append_of_several_entries_is_whole_or_absent(owned: Any
     assert len(await ledger.read(say.session)) == 2
     assert isinstance(await ledger.append(say.session, drafts[:3], epoch=claim.epoch), Appended)
     assert claim.book.get(say.attempt(1)).state is State.SUCCEEDED
+
+
+@pytest.mark.promise("ledger:append-only")
+async def test_tr_8_nothing_that_follows_changes_an_entry_that_was_written(owned: Any, say: Any) -> None:
+    ledger, claim = owned
+    await ledger.append(say.session, [say.message(1)], epoch=claim.epoch)
+    before = await ledger.read(say.session)
+    await ledger.append(say.session, [say.started(1)], epoch=claim.epoch)
+    await ledger.append(say.session, [say.closed(1, "unknown")], epoch=claim.epoch)
+    await ledger.append(say.session, [say.resolved(1)], epoch=claim.epoch)
+    await ledger.release(say.session, epoch=claim.epoch)
+    await ledger.claim(say.session, say.owner(1))
+    assert (await ledger.read(say.session))[:3] == before
+    assert (await ledger.verify()).findings == ()
 
 
 async def test_tr_29_a_cancelled_caller_cancels_only_its_waiting(owned: Any, say: Any) -> None:

@@ -1,0 +1,55 @@
+"""The derived rows of the SQLite ledger: receipts and listing, as stored and as read back.
+
+Owns: their form and their checks. Nothing here is believed that does not agree with its
+own check: then everything is folded anew from the entries. Does not own: when they are
+caught up (`sqlite`).
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+from surefoot.core.lifecycle import Book
+from surefoot.ledger.database import Database
+from surefoot.ledger.derived import Folded, Listed, open_calls
+
+
+def check_of(*values: object) -> int:
+    """CRC-32 over the values of a derived row, so that a flipped bit is noticed."""
+    return zlib.crc32(repr(values).encode())
+
+
+def shelved(listed: Sequence[Any], receipts: Sequence[Sequence[Any]]) -> Folded | None:
+    """The session these derived rows describe, or None when they do not hold."""
+    upto, _, count, name, directory, model, changed_ms, _, _, marks, checked = listed
+    if len(receipts) != count or checked != check_of(*listed[:10]):
+        return None
+    if any(row[4] != check_of(*row[:4]) for row in receipts):
+        return None
+    book = Book.shelved(((row[0], row[1], row[2], row[3]) for row in receipts), json.loads(marks))
+    return Folded(book, Listed(upto, name, directory, model, changed_ms), anew=False)
+
+
+def put_derived(database: Database, number: int, folded: Folded, head: bytes, changed: Sequence[str]) -> None:
+    """Write the derived rows of one session inside the commit that is open; `head` is that of `upto`."""
+    book, listed = folded.book, folded.listed
+    if folded.anew:
+        database.change("forget_receipts", number)
+    for row in book.rows(changed):
+        database.change("put_receipt", number, *row, check_of(*row))
+    facts = (
+        listed.upto,
+        head,
+        len(book),
+        listed.name,
+        listed.directory,
+        listed.model,
+        listed.changed_ms,
+        book.call_count(),
+        open_calls(book),
+        json.dumps(book.marks()),
+    )
+    database.change("put_listing", number, *facts, check_of(*facts))
