@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,8 +25,9 @@ FINAL = "final"
 _KEPT = ("type", "enum", "const", "required", "minItems", "maxItems")
 _DEPTH = 6
 _EXAMPLES = 8
+_EXAMPLES_OF_A_SHAPE = 2
 _MOST_CALLS = 8
-_PURPOSE_LENGTH = 120
+_PURPOSE_LENGTH = 80
 _EXAMPLE_TEXTS = {"path": "notes.txt", "command": "git log", "pattern": "main", "content": "some text"}
 
 
@@ -97,15 +99,19 @@ def tools_text(tools: Sequence[ToolSpec]) -> str:
 
 
 def _purpose(tool: ToolSpec) -> str:
+    """The first sentence of a description; every token of the prompt is time on a small machine."""
     lines = tool.description.strip().splitlines() or [tool.name]
-    return lines[0][:_PURPOSE_LENGTH].rstrip(". ")
+    first = re.split(r"[.;:,](?:\s|$)", lines[0], maxsplit=1)[0]
+    return first[:_PURPOSE_LENGTH].strip()
 
 
 def examples(tools: Sequence[ToolSpec]) -> list[dict[str, str]]:
     """Made-up rounds, the same in every request; without them so small a model repeats its instructions."""
     shown: list[tuple[str, str]] = []
-    for tool in tools[:_EXAMPLES]:
-        values = _example_values(tool)
+    question = ("user", "What is two and two?")
+    shown += [question, ("assistant", asked_text(FINAL, json.dumps({"text": "Two and two is four."})))]
+    # The last example weighs most with such a model, so the plainest tools come last.
+    for tool, values in reversed(_taught(tools)):
         wish = ": ".join(part for part in (_purpose(tool), ", ".join(map(str, values.values()))) if part)
         shown += [
             ("user", wish),
@@ -120,22 +126,24 @@ def examples(tools: Sequence[ToolSpec]) -> list[dict[str, str]]:
     return [{"role": role, "content": content} for role, content in shown]
 
 
-def _example_values(tool: ToolSpec) -> dict[str, Any]:
-    properties = _schema(tool.parameters.get("properties"))
-    required = tool.parameters.get("required")
-    names = [name for name in (required if isinstance(required, list) else ()) if name in properties]
-    folder = re.search(r"\b(folder|director|entries)", _purpose(tool).casefold()) is not None
-    known = {**_EXAMPLE_TEXTS, "path": "." if folder else _EXAMPLE_TEXTS["path"]}
-    return {name: known.get(name, _example_of(_schema(properties[name]))) for name in names}
-
-
-def _example_of(schema: Mapping[str, Any]) -> Any:
-    choices = schema.get("enum")
-    if isinstance(choices, list) and choices:
-        return choices[0]
-    kind = schema.get("type")
-    plain: dict[Any, Any] = {"integer": 1, "number": 1, "boolean": True, "array": [], "object": {}}
-    return plain.get(kind, "example") if isinstance(kind, str) else "example"
+def _taught(tools: Sequence[ToolSpec]) -> list[tuple[ToolSpec, dict[str, str]]]:
+    """Tools with an example: those whose needed arguments we have plausible words for, two of a shape."""
+    found: list[tuple[ToolSpec, dict[str, str]]] = []
+    shapes: Counter[tuple[str, ...]] = Counter()
+    for tool in tools:
+        properties = tool.parameters.get("properties")
+        required = tool.parameters.get("required")
+        names = tuple(required) if isinstance(required, list) and required else ("path",)
+        known = isinstance(properties, Mapping) and all(
+            n in properties and n in _EXAMPLE_TEXTS for n in names
+        )
+        if not known or shapes[names] >= _EXAMPLES_OF_A_SHAPE or len(found) >= _EXAMPLES:
+            continue
+        shapes[names] += 1
+        folder = re.search(r"\b(folder|director|entries)", _purpose(tool).casefold()) is not None
+        texts = {**_EXAMPLE_TEXTS, "path": "."} if folder else _EXAMPLE_TEXTS
+        found.append((tool, {name: texts[name] for name in names}))
+    return found
 
 
 def asked_text(name: str, arguments: str) -> str:
