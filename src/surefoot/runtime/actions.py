@@ -287,10 +287,9 @@ class Actions:
         )
 
     def _controls(self) -> Controls:
-        phase = self.state_of()
-        if phase == "running" and self.waiting():
-            phase = "idle"  # the turn only waits for a person: a step border (TR-210)
-        return Controls(phase, "lease_lost" if self.session.lost else "owned")
+        return Controls(
+            self.state_of(), "lease_lost" if self.session.lost else "owned", at_border=self.waiting()
+        )
 
     # Acting -----------------------------------------------------------------------------------
 

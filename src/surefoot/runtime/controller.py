@@ -195,6 +195,9 @@ class Controller:
         """One model request and the calls it asked for; True when the turn goes on."""
         turn.steps += 1
         history = await self.session.history()
+        for ref in history.stored_refs(self.session.book):
+            content = await self.session.ledger.get_blob(ref)
+            history.stored[ref] = content.decode("utf-8", "surrogatepass")
         turn.asking = True
         seen = self.session.position
         reply = await ask_until_answered(

@@ -8,6 +8,7 @@ Promises: barrier:one-door.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -115,6 +116,8 @@ class Tool:
     """A body that blocks; it gets a thread of its own (TR-77). Exactly one of the two is set."""
     effect: Effect | Callable[[Arguments, Place], Effect] = UNDECLARED
     """Fixed, or computed from the validated arguments; must be pure (EC-6)."""
+    looks_up: Callable[[Arguments, Place], tuple[str, ...]] | None = None
+    """Paths whose symbolic links are resolved before the call is classified, since classifiers are pure."""
     prepare: Callable[[Arguments, Place, Receipt, Mapping[str, Any]], Awaitable[Prepared]] | None = None
     """`(arguments, place, receipt so far, services)`; runs after permission and before D6."""
     aliases: tuple[str, ...] = ()
@@ -290,10 +293,18 @@ def classify(tool: Tool, arguments: Arguments, place: Place) -> Effect:
     if isinstance(tool.effect, Effect):
         return tool.effect
     try:
-        answer = tool.effect(arguments, place)
+        answer = tool.effect(arguments, looked_up(tool, arguments, place))
     except Exception as error:
         return replace(UNDECLARED, notes=("classifier_raised", type(error).__name__))
     return answer if isinstance(answer, Effect) else replace(UNDECLARED, notes=("classifier_nonsense",))
+
+
+def looked_up(tool: Tool, arguments: Arguments, place: Place) -> Place:
+    """The place with the real paths of what this call names (EC-6, EC-16)."""
+    if tool.looks_up is None:
+        return place
+    real = {path: os.path.realpath(path) for path in tool.looks_up(arguments, place)}
+    return replace(place, real_paths={**place.real_paths, **real})
 
 
 def scope_of(tool: Tool, receipt: Receipt) -> tuple[str, tuple[str, ...]]:

@@ -94,6 +94,7 @@ def shell_tool(*, at_deadline: str = "stop") -> Tool:
         parameters=_PARAMETERS,
         body=body,
         effect=_effect,
+        looks_up=_lexical_paths,
         prepare=_prepare,
         aliases=("bash",),
         rule_name="Bash",
@@ -109,6 +110,12 @@ def _classified(arguments: Arguments, place: Place) -> Any:
     from surefoot.tools.classify.shell import classify_shell  # its grammar is heavy to load
 
     return classify_shell(str(arguments["command"]), place)
+
+
+def _lexical_paths(arguments: Arguments, place: Place) -> tuple[str, ...]:
+    from surefoot.tools.classify.shell import lexical_paths  # its grammar is heavy to load
+
+    return lexical_paths(str(arguments["command"]), place)
 
 
 def _effect(arguments: Arguments, place: Place) -> Effect:

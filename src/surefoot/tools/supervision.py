@@ -15,7 +15,7 @@ from surefoot.core.model import EffectClass, ExecutorState, Receipt, State
 from surefoot.runtime.reconcile import Judged
 from surefoot.tools.processes import kernel
 from surefoot.tools.processes.background import list_background
-from surefoot.tools.processes.seen import ProcessState, Seen, look, outcome_of
+from surefoot.tools.processes.seen import ProcessState, Seen, executor_of, look, outcome_of
 
 CHOICES = ("adopt", "kill", "leave")
 
@@ -34,17 +34,17 @@ class RunFolders:
         outcome = outcome_of(
             seen,
             receipt.effect_class or EffectClass.UNKNOWN,
-            clients=tuple(record.get("clients") or ()),
+            clients=_clients(receipt),
             background_probe_ms=self._probe_ms if record.get("background") else None,
         )
         settled = (
             None if outcome.state is State.UNKNOWN and seen.state is not ProcessState.EXITED else outcome
         )
-        return Judged(settled, seen.executor, _identity(seen))
+        return Judged(settled, executor_of(seen, _clients(receipt)), _identity(seen))
 
     def executor(self, receipt: Receipt) -> ExecutorState:
         """As the kernel and the records say now; nothing is written."""
-        return self._seen(receipt).executor
+        return executor_of(self._seen(receipt), _clients(receipt))
 
     def shown(self, receipt: Receipt) -> Mapping[str, Any] | None:
         """A survivor for the snapshot; None for a command that never ran."""
@@ -54,7 +54,7 @@ class RunFolders:
         if seen.state is ProcessState.NEVER_RAN:
             return None
         state = "gone" if seen.state is ProcessState.UNCLEAR else seen.state.value
-        alive = seen.executor is ExecutorState.ALIVE
+        alive = executor_of(seen, _clients(receipt)) is ExecutorState.ALIVE
         log = receipt.process.get("log")
         return {"state": state, "pid": seen.pid, "log": log, "choices": list(CHOICES) if alive else []}
 
@@ -78,4 +78,10 @@ class RunFolders:
 def _identity(seen: Seen) -> dict[str, Any]:
     if seen.pid is None:
         return {}
-    return {"pid": seen.pid, "startTicks": seen.start_ticks, "group": seen.group}
+    space = kernel.pid_namespace()
+    return {"pid": seen.pid, "startTicks": seen.start_ticks, "group": seen.group, "pidNamespace": space}
+
+
+def _clients(receipt: Receipt) -> tuple[str, ...]:
+    """The clients of the command that may have handed work to somebody else's process (EC-58)."""
+    return tuple((receipt.process or {}).get("clients") or ())
