@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 import time
 from typing import Any
 
@@ -140,3 +141,32 @@ def test_ux_60_with_no_color_not_one_colour_byte_is_written(world: World) -> Non
     written = child.before
     leave(child)
     assert not re.search(r"\x1b\[[0-9;]*(3[0-7]|4[0-7]|9[0-7]|38|48)m", written + child.before)
+
+
+def test_ux_50_a_resumed_chat_shows_the_card_of_the_killed_run_before_anything_runs(world: World) -> None:
+    world.model_says(HANG, DONE)
+    child = chat(world, "--yolo")
+    child.send("hang\r")
+    wait_for((world.project / "started").exists)
+    child.kill(signal.SIGKILL)
+    child.expect(pexpect.EOF)
+    child.close()
+    again = pexpect.spawn(
+        SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        dimensions=(40, 90), timeout=20,
+    )  # fmt: skip
+    again.expect("Resumed .* 1 may have happened")
+    again.expect("not known")
+    again.expect("surefoot recover")
+    assert leave(again) == 3
+
+
+def test_ux_165_a_terminated_chat_ends_with_143_and_leaves_its_command_running(world: World) -> None:
+    world.model_says(HANG, DONE)
+    child = chat(world, "--yolo")
+    child.send("hang\r")
+    wait_for((world.project / "started").exists)
+    child.kill(signal.SIGTERM)
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 143

@@ -154,3 +154,19 @@ def test_ux_57_doctor_has_twelve_checks_and_exits_with_1_on_a_fail(world: World)
     broken = world.run("doctor", "--json")
     assert broken.returncode == 1
     assert json.loads(broken.stdout)["checks"]["settings.files"]["status"] == "fail"
+
+
+def test_ux_51_a_held_session_ends_with_8_and_names_its_holder(world: World) -> None:
+    hang = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; rm out.txt"}}]}
+    world.model_says(hang, DONE)
+    run = world.start("-p", "hang", "--yolo")
+    wait_for((world.project / "started").exists)
+    held = world.run("-c", "-p", "me too", "--output-format", "json")
+    assert held.returncode == 8 and json.loads(held.stdout)["subtype"] == "error_session_held"
+    assert str(run.pid) in held.stderr
+    waited = world.run("-c", "-p", "me too", "--wait", "0.5")
+    assert waited.returncode == 8
+    assert "running" in world.run("session", "show").stdout or world.run("recover", "list").returncode == 0
+    run.send_signal(signal.SIGTERM)
+    run.communicate(timeout=30)
+    assert run.returncode == 143

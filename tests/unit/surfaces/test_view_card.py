@@ -292,3 +292,23 @@ def test_ux_31_success_is_told_and_the_money_limit_has_its_own_subtype() -> None
 def test_ux_33_no_resume_command_without_a_session_on_disk() -> None:
     given = verdict.Tally(session_id="ses_1", on_disk=False)
     assert verdict.result_document(verdict.Ending(failed=True), given)["resume_command"] is None
+
+
+@pytest.mark.promise("surface:same-story")
+@pytest.mark.parametrize("language", words.LANGUAGES)
+@pytest.mark.parametrize("state", STATES)
+def test_tr_157_the_drawn_card_and_the_card_as_data_tell_the_same_words(
+    language: str, state: str | None
+) -> None:
+    inspection = (
+        None if state is None else {"id": "ins_1", "state": state, "grade": "weak", "summary": "seen so"}
+    )
+    one = call(inspection=inspection)
+    (as_data,) = view.with_cards(snapshot(one), language)["calls"]
+    shown = "".join(plain.draw_card(view.card(one, snapshot(one), language), language, columns=100))
+    flat = re.sub(r"[\s│]", "", shown)
+    card = as_data["card"]
+    told = [card["known"], card["notKnown"], card["next"], card["command"], card["executor"]["sentence"]]
+    told += [check["sentence"] for check in card["checks"]]
+    assert all(re.sub(r"\s", "", sentence) in flat for sentence in told)
+    assert card["words"] == view.told(one, language)

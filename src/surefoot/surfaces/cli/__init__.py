@@ -12,6 +12,11 @@ def main() -> None:
 
         sys.stdout.write(f"surefoot {__version__}\n")
         raise SystemExit(0)
-    from surefoot.surfaces.cli.entry import run
+    from surefoot.surfaces.cli.entry import fault, run
 
-    raise SystemExit(run(sys.argv[1:]))
+    try:
+        code = run(sys.argv[1:])
+    except Exception as error:
+        # The top of this surface: a fault of ours is told in one line, and nothing was decided by it.
+        code = fault(error)
+    raise SystemExit(code)

@@ -25,6 +25,7 @@ from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import say_json, say_lines
 
 FREE_BYTES = 8 * 1024 * 1024
+OLDEST_SQLITE = (3, 51, 3)
 RANK = {"ok": 0, "unavailable": 1, "warning": 2, "fail": 3}
 
 
@@ -221,17 +222,16 @@ def _space(settings: Settings) -> Check:
 
 
 def _sqlite() -> Check:
-    import apsw
+    """The driver carries its own SQLite; its version begins with that of SQLite."""
+    from importlib.metadata import version
 
-    version = apsw.sqlite_lib_version()
-    check = Check("ledger", "ok", f"SQLite {version} in apsw {apsw.apsw_version()}")
-    if tuple(int(part) for part in version.split(".")) < (3, 51, 3):
+    driver = version("apsw")
+    sqlite = tuple(int(part) for part in driver.split(".")[:3])
+    check = Check("ledger", "ok", f"apsw {driver}, SQLite {'.'.join(map(str, sqlite))}")
+    if sqlite < OLDEST_SQLITE:
+        oldest = ".".join(map(str, OLDEST_SQLITE))
         check.blame(
-            "fail",
-            "this SQLite may lose a commit",
-            "pip install -U apsw",
-            measured=version,
-            expected="3.51.3",
+            "fail", "this SQLite may lose a commit", "pip install -U apsw", measured=driver, expected=oldest
         )
     return check
 

@@ -95,11 +95,14 @@ def run(arguments: Sequence[str]) -> int:
     except Signal as error:
         _tell(str(error), "SF-SIGNAL", "surefoot doctor")
         return 1
-    except Exception as error:
-        if os.environ.get("SUREFOOT_DEBUG"):
-            raise
-        _tell(f"A fault of surefoot: {type(error).__name__}: {error}", "SF-FAULT", "surefoot doctor")
-        return 1
+
+
+def fault(error: Exception) -> int:
+    """Tell a fault of ours; with SUREFOOT_DEBUG it is raised again, for whoever looks for it."""
+    if os.environ.get("SUREFOOT_DEBUG"):
+        raise error
+    _tell(f"A fault of surefoot: {type(error).__name__}: {error}", "SF-FAULT", "surefoot doctor")
+    return 1
 
 
 def exit_of(error: SurefootError) -> int:
@@ -114,6 +117,8 @@ def exit_of(error: SurefootError) -> int:
 
 
 def _dispatched(arguments: list[str]) -> int:
+    if "_SUREFOOT_COMPLETE" in os.environ:
+        return _code(commands.main(arguments, prog_name="surefoot", standalone_mode=False))
     word = first_word(arguments)
     if word is None and ("-h" in arguments or "--help" in arguments):
         sys.stdout.write(help_text())
