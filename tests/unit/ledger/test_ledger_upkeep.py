@@ -12,7 +12,7 @@ import pytest
 from surefoot.errors import LedgerError
 from surefoot.ledger import sqlite
 from surefoot.ledger.opening import open_ledger
-from surefoot.ledger.port import Appended
+from surefoot.ledger.port import Appended, NotAppended
 from surefoot.ledger.sqlite import Tuning
 
 DEAD = Tuning(death=lambda owner, folder: "dead")
@@ -169,4 +169,18 @@ async def test_tr_6_a_torn_blob_is_written_anew_and_never_believed_by_its_name(t
     assert await ledger.put_blob(b"a" * 5000) == ref
     assert path.stat().st_size == 5000
     assert [item.name for item in path.parent.iterdir()] == [digest]
+    await ledger.close()
+
+
+async def test_tr_172_the_epoch_alone_refuses_a_write_inside_the_statement(tmp_path: Path, say: Any) -> None:
+    """Another owner raised the epoch and appended nothing, so that only the epoch can tell."""
+    ledger = await open_ledger(tmp_path / "ledger", tuning=DEAD)
+    claim = await ledger.claim(say.session, say.owner(), opening=say.opening())
+    change(tmp_path / "ledger", "UPDATE sessions SET epoch = 7")
+    assert await ledger.append(say.session, [say.todo()], epoch=claim.epoch) == NotAppended("lease_lost")
+    both = await asyncio.gather(
+        *(ledger.append(say.session, [say.todo()], epoch=claim.epoch) for _ in range(2))
+    )
+    assert both == [NotAppended("lease_lost")] * 2
+    assert len(await ledger.read(say.session)) == 2
     await ledger.close()
