@@ -13,6 +13,7 @@ import functools
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -93,13 +94,18 @@ def _check(root: Node, source: bytes) -> None:
             gap = source[end : node.start_byte].replace(b"\\\n", b"")
             if gap.strip(b" \t\n"):
                 raise NotUnderstood("a part of the command is not covered by the grammar")
-        if node.type == "comment" and node.start_byte and source[node.start_byte - 1] not in b" \t\n;&|()":
+        if node.type == "comment" and not _begins_word(source, node.start_byte):
             raise NotUnderstood("it is not certain where a comment begins")
         end = max(end, node.end_byte)
     if source[end:].replace(b"\\\n", b"").strip(b" \t\n"):
         raise NotUnderstood("a part of the command is not covered by the grammar")
     if root.has_error:
         raise NotUnderstood("the command has an error")
+
+
+def _begins_word(source: bytes, at: int) -> bool:
+    """Whether a shell starts a new word at `at`; an escaped line end joins what is around it."""
+    return at == 0 or (source[at - 1] in b" \t\n;&|()" and source[at - 2 : at] != b"\\\n")
 
 
 def leaves(root: Node) -> Iterator[Node]:
@@ -252,6 +258,15 @@ def _harmless(node: Node, raw: str) -> None:
             refuse_hidden(source_of(child))
         else:
             word_of(child)
+
+
+def refuse_line_end_inside(node: Node) -> None:
+    """Raise when a line ends between the children of one command: a shell would begin another there."""
+    source, base = node.text or b"", node.start_byte
+    for before, after in pairwise(node.children):
+        gap = source[before.end_byte - base : after.start_byte - base]
+        if b"\n" in gap.replace(b"\\\n", b""):
+            raise NotUnderstood("a line ends inside a command")
 
 
 def substitutions(node: Node) -> Iterator[Node]:

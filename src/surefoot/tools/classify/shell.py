@@ -24,6 +24,7 @@ from surefoot.tools.classify.grammar import (
     check_heredoc,
     leaves,
     parse,
+    refuse_line_end_inside,
     source_of,
     substitutions,
     word_of,
@@ -261,7 +262,7 @@ class _Walk:
             "pipeline": self.pipeline,
             "redirected_statement": self.redirected,
             "file_redirect": self.redirect,
-            "heredoc_redirect": self.heredoc,
+            "heredoc_redirect": self.lone_heredoc,
             "herestring_redirect": lambda node: join(self.within(child) for child in node.named_children),
             "for_statement": self.loop,
             "while_statement": self.loop,
@@ -291,8 +292,11 @@ class _Walk:
 
     def both(self, node: Node) -> Answer:
         """`a && b`, `a || b`: after `&&` a `cd` has worked, otherwise it may have."""
-        left, *rest = [child for child in node.children if child.type not in ("&&", "||")]
+        parts = [child for child in node.children if child.type not in ("&&", "||", "comment", "\n")]
         operators = [child.type for child in node.children if child.type in ("&&", "||")]
+        if len(parts) != len(operators) + 1:
+            raise NotUnderstood("a list with a missing part")
+        left, *rest = parts
         before = self.bases
         answers = [self.node(left)]
         for operator, child in zip(operators, rest, strict=True):
@@ -350,13 +354,34 @@ class _Walk:
         return self.within(node)
 
     def redirected(self, node: Node) -> Answer:
-        """A statement with redirections, which are opened before it runs."""
-        body = node.child_by_field_name("body")
-        rest = [self.node(child) for child in node.children if child != body]
-        return join(([] if body is None else [self.node(body)]) + rest)
+        """A statement with redirections, which are opened before it runs.
 
-    def redirect(self, node: Node) -> Answer:
+        The grammar hangs words that follow a redirection on it; for a shell they are arguments.
+        """
+        refuse_line_end_inside(node)
+        body = node.child_by_field_name("body")
+        redirects = [child for child in node.children if child != body]
+        strays = [word for child in redirects for word in _strays(child)]
+        answers = [self.redirection(child) for child in redirects]
+        if body is not None and body.type == "command":
+            answers.append(self.command(body, strays))
+        elif strays:
+            raise NotUnderstood("words behind a redirection that belong to no command")
+        elif body is not None:
+            answers.append(self.node(body))
+        return join(answers)
+
+    def redirection(self, node: Node) -> Answer:
+        """One redirection whose stray words were taken."""
+        if node.type == "file_redirect":
+            return self.redirect(node, taken=True)
+        return self.heredoc(node) if node.type == "heredoc_redirect" else self.node(node)
+
+    def redirect(self, node: Node, *, taken: bool = False) -> Answer:
         """`> file` writes, `< file` reads, a copy of a descriptor is nothing (EC-24)."""
+        refuse_line_end_inside(node)
+        if not taken and _strays(node):
+            raise NotUnderstood("words behind a redirection that belong to no command")
         marks = [child.type for child in node.children if not child.is_named]
         target = node.child_by_field_name("destination")
         mark = marks[0] if len(marks) == 1 else ""
@@ -379,6 +404,11 @@ class _Walk:
         self.seen.append(f"{mark} {commands.shown([word])}")
         return join([inner, Answer(_WRITING[mark], reach, paths=paths)])
 
+    def lone_heredoc(self, node: Node) -> Answer:
+        if _strays(node):
+            raise NotUnderstood("words behind a here-document that belong to no command")
+        return self.heredoc(node)
+
     def heredoc(self, node: Node) -> Answer:
         """A here-document, and what stands after its mark on the same line."""
         check_heredoc(node)
@@ -387,16 +417,19 @@ class _Walk:
         for child in node.children:
             if child.type == "heredoc_body":
                 answers.append(self.within(child))
-            elif child.type not in skipped:
+            elif child.type == "file_redirect":
+                answers.append(self.redirect(child, taken=True))
+            elif child.type not in skipped and child.type not in _WORDS:
                 answers.append(self.node(child))
         return join(answers)
 
-    def command(self, node: Node) -> Answer:
+    def command(self, node: Node, strays: Iterable[Node] = ()) -> Answer:
         """One simple command with its assignments and redirections."""
+        refuse_line_end_inside(node)
         words: list[Word] = []
         ends: list[int] = []
         answers: list[Answer] = []
-        for child in node.children:
+        for child in (*node.children, *strays):
             if child.type == "variable_assignment":
                 answers.append(self.prefixed(child))
             elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
@@ -455,6 +488,23 @@ class _Walk:
         self.bases = None if found is None else tuple(lexical("/", _climbed(path)) for path in found)
         self.folders.extend(self.bases or ())
         return Answer()
+
+
+def _strays(node: Node) -> list[Node]:
+    """Words that the grammar hangs on a redirection though they are arguments of the command before it."""
+    if node.type == "file_redirect":
+        return node.children_by_field_name("destination")[1:]
+    if node.type != "heredoc_redirect":
+        return []
+    found: list[Node] = []
+    joined = False
+    for child in node.children:
+        joined = joined or child.type in ("pipeline", "list", "&&", "||", "|")
+        mine = [child] if child.type in _WORDS else _strays(child)
+        if joined and (mine or child.type == "file_redirect"):
+            raise NotUnderstood("words behind a here-document whose command is not certain")
+        found.extend(mine)
+    return found
 
 
 def _climbed(path: str) -> str:
