@@ -63,6 +63,9 @@ def _dispatch(name: str, arguments: Sequence[Word], scene: Scene) -> Answer:
             return inner
     found = _by_rules(name, arguments, scene)
     if found is not None:
+        reading = found.effect_class is EffectClass.READ_ONLY
+        if reading and scene.nested and name in table.lists["insert_after_name"]:
+            return unknown(f"{name!r} cannot be kept to reading where it stands")
         return found
     for rule in table.wrappers.get(name, ()):
         inner = _wrapped(rule, arguments, scene)

@@ -77,9 +77,10 @@ def _git_overrides(names: Iterable[str], table: Mapping[str, object]) -> list[tu
 
 
 def insertions(words: Sequence[str], ends: Sequence[int]) -> list[tuple[int, str]]:
-    """Where in the line, in bytes, further options belong: right after the subcommand of git."""
+    """Where in the line, in bytes, further options belong: after a client's name, or a subcommand of git."""
     if words[0] != "git":
-        return []
+        after = tables().lists["insert_after_name"].get(words[0])
+        return [] if after is None else [(ends[0], after)]
     family = tables().families["git"].before
     index = 1
     while index < len(words) and words[index].startswith("-"):

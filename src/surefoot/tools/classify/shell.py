@@ -225,7 +225,7 @@ class _Walk:
             self.bases = _either(before, self.bases)
         return join(answers)
 
-    def inside(self, nodes: Iterable[Node]) -> Answer:
+    def _inside(self, nodes: Iterable[Node]) -> Answer:
         """Parts in a process of their own: a `cd` in them ends with it."""
         before = self.bases
         try:
@@ -246,51 +246,52 @@ class _Walk:
                 raise NotUnderstood("arithmetic")
             return self.sequence(node.children)
         if kind in ("subshell", *SUBSTITUTIONS):
-            return self.substituted(node)
+            return self._substituted(node)
         if kind in _WORDS:
             word_of(node)
-            return self.within(node)
-        handler = self.handlers().get(kind)
+            return self._within(node)
+        handler = self._handlers().get(kind)
         if handler is None:
             raise NotUnderstood(f"a part of the kind {kind}")
         return handler(node)
 
-    def handlers(self) -> dict[str, Callable[[Node], Answer]]:
+    def _handlers(self) -> dict[str, Callable[[Node], Answer]]:
         return {
-            "command": self.command,
-            "list": self.both,
-            "pipeline": self.pipeline,
-            "redirected_statement": self.redirected,
-            "file_redirect": self.redirect,
-            "heredoc_redirect": self.lone_heredoc,
-            "herestring_redirect": lambda node: join(self.within(child) for child in node.named_children),
-            "for_statement": self.loop,
-            "while_statement": self.loop,
-            "test_command": self.condition,
-            "variable_assignment": self.assigned,
-            "variable_assignments": lambda node: join(self.assigned(child) for child in node.named_children),
-            "declaration_command": self.named_only,
-            "unset_command": self.named_only,
-            "function_definition": self.defined,
+            "command": self._command,
+            "list": self._both,
+            "pipeline": self._pipeline,
+            "redirected_statement": self._redirected,
+            "file_redirect": self._redirect,
+            "heredoc_redirect": self._lone_heredoc,
+            "herestring_redirect": lambda node: join(self._within(child) for child in node.named_children),
+            "for_statement": self._loop,
+            "while_statement": self._loop,
+            "test_command": self._condition,
+            "variable_assignment": self._assigned,
+            "variable_assignments": lambda node: join(self._assigned(child) for child in node.named_children),
+            "declaration_command": self._named_only,
+            "unset_command": self._named_only,
+            "function_definition": self._defined,
             "comment": lambda node: Answer(),
         }
 
-    def substituted(self, node: Node) -> Answer:
+    def _substituted(self, node: Node) -> Answer:
         """A substitution or a subshell, judged as commands of its own (EC-23)."""
         parts = [child for child in node.children if child.type not in ("$(", "`", "<(", ">(", "(", ")")]
         if any(child.type == "file_redirect" for child in parts):
             return join(
-                self.redirect(child) if child.type == "file_redirect" else self.node(child) for child in parts
+                self._redirect(child) if child.type == "file_redirect" else self.node(child)
+                for child in parts
             )
         if "`" in source_of(node)[:1] and "\\" in source_of(node):
             raise NotUnderstood("escapes inside a backquoted command")
-        return self.inside(parts)
+        return self._inside(parts)
 
-    def within(self, node: Node) -> Answer:
+    def _within(self, node: Node) -> Answer:
         """The substitutions inside a word."""
-        return join([self.substituted(found) for found in substitutions(node)])
+        return join([self._substituted(found) for found in substitutions(node)])
 
-    def both(self, node: Node) -> Answer:
+    def _both(self, node: Node) -> Answer:
         """`a && b`, `a || b`: after `&&` a `cd` has worked, otherwise it may have."""
         parts = [child for child in node.children if child.type not in ("&&", "||", "comment", "\n")]
         operators = [child.type for child in node.children if child.type in ("&&", "||")]
@@ -305,16 +306,16 @@ class _Walk:
             answers.append(self.node(child))
         return join(answers)
 
-    def pipeline(self, node: Node) -> Answer:
+    def _pipeline(self, node: Node) -> Answer:
         return join(
             [
-                self.inside([child])
+                self._inside([child])
                 for child in node.children
                 if child.is_named or child.type not in ("|", "|&")
             ]
         )
 
-    def loop(self, node: Node) -> Answer:
+    def _loop(self, node: Node) -> Answer:
         """A loop has the strictest class of its parts; a `cd` in it makes later rounds start elsewhere."""
         if any(leaf.type == "word" and source_of(leaf) in ("cd", "pushd", "popd") for leaf in leaves(node)):
             self.bases = None
@@ -323,7 +324,7 @@ class _Walk:
             raise NotUnderstood("a loop over a variable that may mean something")
         return self.sequence([child for child in node.children if child != name])
 
-    def condition(self, node: Node) -> Answer:
+    def _condition(self, node: Node) -> Answer:
         """`[ … ]` and `[[ … ]]`."""
         double = source_of(node).startswith("[[")
         words: list[Word] = []
@@ -339,21 +340,21 @@ class _Walk:
         if not harmless_test(words):
             raise NotUnderstood("a condition that may do more than look")
         self.seen.append(commands.shown([Word("test"), *words]))
-        return self.within(node)
+        return self._within(node)
 
-    def assigned(self, node: Node) -> Answer:
+    def _assigned(self, node: Node) -> Answer:
         """A variable of the line itself; a name that any program may read is refused (EC-26)."""
         name = node.child_by_field_name("name")
         value = node.child_by_field_name("value")
         text = source_of(name) if name is not None else ""
         if not variable(text) or "+=" in source_of(node)[: len(text) + 2]:
             self.seen.append(source_of(node))
-            return join([unknown(f"an assignment to {text!r}"), self.within(node)])
+            return join([unknown(f"an assignment to {text!r}"), self._within(node)])
         if value is not None:
             word_of(value)
-        return self.within(node)
+        return self._within(node)
 
-    def redirected(self, node: Node) -> Answer:
+    def _redirected(self, node: Node) -> Answer:
         """A statement with redirections, which are opened before it runs.
 
         The grammar hangs words that follow a redirection on it; for a shell they are arguments.
@@ -362,22 +363,22 @@ class _Walk:
         body = node.child_by_field_name("body")
         redirects = [child for child in node.children if child != body]
         strays = [word for child in redirects for word in _strays(child)]
-        answers = [self.redirection(child) for child in redirects]
+        answers = [self._redirection(child) for child in redirects]
         if body is not None and body.type == "command":
-            answers.append(self.command(body, strays))
+            answers.append(self._command(body, strays))
         elif strays:
             raise NotUnderstood("words behind a redirection that belong to no command")
         elif body is not None:
             answers.append(self.node(body))
         return join(answers)
 
-    def redirection(self, node: Node) -> Answer:
+    def _redirection(self, node: Node) -> Answer:
         """One redirection whose stray words were taken."""
         if node.type == "file_redirect":
-            return self.redirect(node, taken=True)
-        return self.heredoc(node) if node.type == "heredoc_redirect" else self.node(node)
+            return self._redirect(node, taken=True)
+        return self._heredoc(node) if node.type == "heredoc_redirect" else self.node(node)
 
-    def redirect(self, node: Node, *, taken: bool = False) -> Answer:
+    def _redirect(self, node: Node, *, taken: bool = False) -> Answer:
         """`> file` writes, `< file` reads, a copy of a descriptor is nothing (EC-24)."""
         refuse_line_end_inside(node)
         if not taken and _strays(node):
@@ -389,7 +390,7 @@ class _Walk:
             if mark in (">&-", "<&-"):
                 return Answer()
             raise NotUnderstood("a redirection without its target")
-        word, inner = word_of(target), self.within(target)
+        word, inner = word_of(target), self._within(target)
         if mark in ("<", "<&"):
             if not word.literal or word.text.startswith(("/dev/tcp", "/dev/udp")):
                 raise NotUnderstood("a redirection from something that is not literal")
@@ -404,26 +405,26 @@ class _Walk:
         self.seen.append(f"{mark} {commands.shown([word])}")
         return join([inner, Answer(_WRITING[mark], reach, paths=paths)])
 
-    def lone_heredoc(self, node: Node) -> Answer:
+    def _lone_heredoc(self, node: Node) -> Answer:
         if _strays(node):
             raise NotUnderstood("words behind a here-document that belong to no command")
-        return self.heredoc(node)
+        return self._heredoc(node)
 
-    def heredoc(self, node: Node) -> Answer:
+    def _heredoc(self, node: Node) -> Answer:
         """A here-document, and what stands after its mark on the same line."""
         check_heredoc(node)
         answers = []
         skipped = ("<<", "<<-", "heredoc_start", "heredoc_end")
         for child in node.children:
             if child.type == "heredoc_body":
-                answers.append(self.within(child))
+                answers.append(self._within(child))
             elif child.type == "file_redirect":
-                answers.append(self.redirect(child, taken=True))
+                answers.append(self._redirect(child, taken=True))
             elif child.type not in skipped and child.type not in _WORDS:
                 answers.append(self.node(child))
         return join(answers)
 
-    def command(self, node: Node, strays: Iterable[Node] = ()) -> Answer:
+    def _command(self, node: Node, strays: Iterable[Node] = ()) -> Answer:
         """One simple command with its assignments and redirections."""
         refuse_line_end_inside(node)
         words: list[Word] = []
@@ -431,14 +432,14 @@ class _Walk:
         answers: list[Answer] = []
         for child in (*node.children, *strays):
             if child.type == "variable_assignment":
-                answers.append(self.prefixed(child))
+                answers.append(self._prefixed(child))
             elif child.type in ("file_redirect", "herestring_redirect", "heredoc_redirect"):
                 answers.append(self.node(child))
             else:
                 part = child.named_children[0] if child.type == "command_name" else child
                 words.append(word_of(part))
                 ends.append(child.end_byte)
-                answers.append(self.within(part))
+                answers.append(self._within(part))
         if not words:
             return join(answers)
         name = commands.command_name(words[0])
@@ -446,25 +447,25 @@ class _Walk:
             self.doubtful = True
         self.seen.append(commands.shown([words[0] if name is None else Word(name), *words[1:]]))
         if name == "cd":
-            return join([*answers, self.moved(words[1:])])
+            return join([*answers, self._moved(words[1:])])
         answer = commands.judge(words, self.scene())
         self.seen.extend(answer.inner)
         if not self.depth and name is not None and answer.effect_class is EffectClass.READ_ONLY:
             self.insertions.extend(environment.insertions([name, *(word.text for word in words[1:])], ends))
         return join([*answers, answer])
 
-    def named_only(self, node: Node) -> Answer:
+    def _named_only(self, node: Node) -> Answer:
         """`export`, `declare`, `unset`: a part of its own for permission rules, and never a reader."""
         self.seen.append(source_of(node))
-        return join([unknown("a declaration"), self.within(node)])
+        return join([unknown("a declaration"), self._within(node)])
 
-    def defined(self, node: Node) -> Answer:
+    def _defined(self, node: Node) -> Answer:
         """A function changes what a name means (EC-20); what it holds is still listed."""
         body = node.child_by_field_name("body")
-        found = [] if body is None else [self.inside([body])]
+        found = [] if body is None else [self._inside([body])]
         return join([unknown("a definition of a function"), *found])
 
-    def prefixed(self, node: Node) -> Answer:
+    def _prefixed(self, node: Node) -> Answer:
         """An assignment before a command (EC-26)."""
         name = node.child_by_field_name("name")
         text = source_of(name) if name is not None else ""
@@ -472,11 +473,11 @@ class _Walk:
         if value is not None:
             word_of(value)
         if commands.harmless_assignment(text):
-            return self.within(node)
+            return self._within(node)
         self.seen.append(source_of(node))
-        return join([unknown(f"an assignment to {text!r} before a command"), self.within(node)])
+        return join([unknown(f"an assignment to {text!r} before a command"), self._within(node)])
 
-    def moved(self, words: list[Word]) -> Answer:
+    def _moved(self, words: list[Word]) -> Answer:
         """A literal `cd` moves the base of later relative paths; any other makes it unknown (EC-28)."""
         if words and words[0].literal and words[0].text == "--":
             words = words[1:]

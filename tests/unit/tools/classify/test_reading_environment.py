@@ -184,3 +184,16 @@ def test_ec_59_a_reader_that_cannot_be_amended_is_unknown(command: str) -> None:
 
 def test_ec_59_a_setting_that_nothing_keeps_out_refuses_the_environment() -> None:
     assert reading_environment(VARIABLES, ["remote.origin.vcs"]) is None
+
+
+def test_ec_59_a_database_client_is_kept_to_reading_by_its_engine(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    found = classify_shell("sqlite3 app.db 'select 1'", place)
+    assert found.reading_text == "sqlite3 -readonly app.db 'select 1'"
+    assert (classify_shell("mysql -e 'show tables' db", place).reading_text or "").startswith(
+        "mysql --init-command="
+    )
+    made = reading_environment(VARIABLES)
+    assert made is not None
+    assert made.variables["PGOPTIONS"] == "-c default_transaction_read_only=on"
+    assert classify_shell("bash -c \"sqlite3 app.db 'select 1'\"", place).reading_text is None
