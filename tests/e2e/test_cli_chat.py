@@ -161,7 +161,7 @@ def test_ux_50_a_resumed_chat_shows_the_card_of_the_killed_run_before_anything_r
     assert leave(again) == 3
 
 
-def test_ux_165_a_terminated_chat_ends_with_143_and_leaves_its_command_running(world: World) -> None:
+def test_ux_34_a_terminated_chat_ends_with_143_and_its_call_is_listed(world: World) -> None:
     world.model_says(HANG, DONE)
     child = chat(world, "--yolo")
     child.send("hang\r")
@@ -170,3 +170,4 @@ def test_ux_165_a_terminated_chat_ends_with_143_and_leaves_its_command_running(w
     child.expect(pexpect.EOF)
     child.close()
     assert child.exitstatus == 143
+    assert "may have happened" in world.run("recover", "list").stdout

@@ -62,6 +62,8 @@ class Driver(Protocol):
 
     async def stop(self) -> None: ...
 
+    async def close(self) -> None: ...
+
     def take_parked(self) -> list[str]: ...
 
     async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]: ...
@@ -151,8 +153,8 @@ class Chat:
             await self._line(line)
 
     async def _end(self) -> None:
-        if self._turn is not None:
-            await self.stop()
+        """Leaving cancels the turn, not what runs under supervision (UX-165)."""
+        await self.driver.close()
         for task in list(self._tasks):
             task.cancel()
 

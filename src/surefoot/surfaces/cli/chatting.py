@@ -92,6 +92,9 @@ class _Driver:
     async def stop(self) -> None:
         await self.desk.controller.stop()
 
+    async def close(self) -> None:
+        await self.desk.controller.close()
+
     def take_parked(self) -> list[str]:
         parked = list(self.desk.controller.parked)
         self.desk.controller.parked.clear()

@@ -75,7 +75,10 @@ class _Run:
             if task is not None:
                 task.cancel()
         elif self._stopping is None:
-            self._stopping = asyncio.ensure_future(self.controller.stop())
+            # A terminated run leaves supervised commands running and listed; an interrupted one ends them.
+            leaving = self._signal in (signal.SIGTERM, signal.SIGHUP)
+            work = self.controller.close() if leaving else self.controller.stop()
+            self._stopping = asyncio.ensure_future(work)
 
     async def _session(self) -> None:
         wish = self.wish
