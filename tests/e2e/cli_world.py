@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -60,6 +61,13 @@ class World:
         )  # fmt: skip
 
     def close(self) -> None:
+        """End the servers, and the commands of killed runs, which outlive their agents by design."""
+        for process in Path("/proc").glob("[0-9]*"):
+            try:
+                if (process / "cwd").resolve().is_relative_to(self.home.parent):
+                    os.kill(int(process.name), signal.SIGKILL)
+            except (OSError, RuntimeError):
+                continue  # it ended meanwhile, or is not ours to look at
         for server in self.servers:
             server.terminate()
             server.communicate(timeout=SECONDS)
