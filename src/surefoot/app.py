@@ -18,7 +18,7 @@ from surefoot import config
 from surefoot.config import Settings
 from surefoot.core.limits import Limits, read_limits
 from surefoot.core.model import BarrierLevel, Notice, Owner, Receipt
-from surefoot.errors import SessionHeld, SessionMissing, UsageError
+from surefoot.errors import SessionHeld, SessionMissing, SettingsError, UsageError
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import boot_id, this_process
 from surefoot.ledger.places import OWNERS, PROCESSES, ledger_files
@@ -77,6 +77,7 @@ class App:
     _processes: ProcessServer
     _supervision: RunFolders
     extra_tools: Sequence[Tool] = ()
+    each_tool: Callable[[Tool], Tool] = lambda tool: tool
 
     async def sessions(self) -> list[SessionRow]:
         """The sessions of this project's ledger."""
@@ -124,10 +125,16 @@ class App:
     def _opening(self) -> Mapping[str, Any]:
         return {
             "directory": str(self.directory),
-            "model": self.settings.model,
+            "model": self._model_name(),
             "platform": platform.system(),
             "barrier": self.settings.recovery.barrier,
         }
+
+    def _model_name(self) -> str | None:
+        try:
+            return str(self.settings.chosen())
+        except SettingsError:
+            return self.settings.model  # a part put in its place needs no endpoint
 
     async def _controller(self, session: Session) -> Controller:
         registry = self.registry(session)
@@ -150,6 +157,7 @@ class App:
         services.update(
             {
                 "processes": self._processes,
+                "left": set(),
                 "ledger_files": lambda: ledger_files(self.folder),
                 "put_blob": self.ledger.put_blob,
                 "questions": people,
@@ -175,17 +183,17 @@ class App:
             receipt = None if session is None else session.book.get(attempt_id)
             return () if receipt is None else receipt.reach
 
-        return Registry(
-            [
-                *file_tools(worker=self._worker, verifier=verifier),
-                shell_tool(),
-                background_tool(reach_of),
-                ask_tool(),
-                todo_tool(),
-                recovery_tool(),
-                *self.extra_tools,
-            ]
-        )
+        tools = [
+            *file_tools(worker=self._worker, verifier=verifier),
+            shell_tool(),
+            background_tool(reach_of),
+            ask_tool(),
+            todo_tool(),
+            recovery_tool(),
+            *self.extra_tools,
+        ]
+        offered = self.settings.offered_tools
+        return Registry(self.each_tool(tool) for tool in tools if offered is None or _is_named(tool, offered))
 
     def _policy(self, session: Session) -> Policy:
         recovery = self.settings.recovery
@@ -199,7 +207,6 @@ class App:
 
     async def _endpoint_model(self, registry: Registry) -> Model:
         chosen = self.settings.chosen()
-        contract_id = "llamacpp-json/chat" if chosen.endpoint.embedded else chosen.endpoint.contract
         wire = WIRES.get(chosen.endpoint.wire)
         if wire is None:
             raise UsageError(
@@ -207,7 +214,7 @@ class App:
             )
         endpoint = await self._endpoint(chosen)
         own = self.settings.places.settings_folder / "contracts"
-        contract = contracts.resolve(endpoint.contract or contract_id, [own] if own.is_dir() else [])
+        contract = contracts.resolve(endpoint.contract, [own] if own.is_dir() else [])
         client = await self._stack.enter_async_context(Client())
         return EndpointModel(
             client,
@@ -295,6 +302,7 @@ async def open_app(
                     folder / PROCESSES, background_probe_seconds=limits.background_probe_seconds
                 ),
                 extra_tools=given.tools,
+                each_tool=given.each_tool,
             )
 
 
@@ -307,6 +315,8 @@ class Parts:
     scheduler: Scheduler | None = None
     ledger: Callable[[Ledger], Ledger] = lambda ledger: ledger
     """Wraps the ledger; ports are where faults are put in tests."""
+    each_tool: Callable[[Tool], Tool] = lambda tool: tool
+    """Wraps every tool, the built-in ones too; what it gives is what is registered."""
 
 
 def find_session(rows: Sequence[SessionRow], ref: str) -> str:
@@ -336,6 +346,11 @@ def _held(held: Held, session_id: str) -> SessionHeld:
         since=held.since_ms,
         how=held.how,
     )
+
+
+def _is_named(tool: Tool, names: Sequence[str]) -> bool:
+    """Whether a list of tool names means this tool, by its own name, an alias or that of permission rules."""
+    return bool({tool.name, tool.rule_name, *tool.aliases} & set(names))
 
 
 def _earlier(session: Session, receipt: Receipt) -> list[Receipt]:

@@ -15,29 +15,21 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from surefoot.core import recovery, results
-from surefoot.core.canonical import digest_text, idempotency_key
-from surefoot.core.effects import UNDECLARED, Effect, stricter
+from surefoot.core import recovery
+from surefoot.core.canonical import digest_text
+from surefoot.core.effects import stricter
 from surefoot.core.limits import Limits
-from surefoot.core.model import (
-    BarrierLevel,
-    Draft,
-    EffectClass,
-    EffectTrace,
-    Entry,
-    ExecutorState,
-    Kind,
-    Owner,
-    Receipt,
-    State,
-)
+from surefoot.core.model import BarrierLevel, Draft, Entry, ExecutorState, Kind, Owner, Receipt, State
 from surefoot.core.redact import redact
+from surefoot.core.results import unwritten
 from surefoot.errors import BrokenInvariant, LedgerError, LedgerUncertain, StaleEpoch
 from surefoot.ledger.port import NotAppended
 from surefoot.runtime import arguments as argument_rules
-from surefoot.runtime.live import Batch, Call, Hooks, Live, Looked, Permit, Permits, Refused
+from surefoot.runtime import drafts
+from surefoot.runtime.drafts import asked_of, refusal_of, refused, unlooked
+from surefoot.runtime.live import Batch, Call, Changed, Hooks, Live, Looked, Permit, Permits, Refused
 from surefoot.runtime.scheduler import Scheduler
-from surefoot.runtime.session import Session
+from surefoot.runtime.session import Found, Session
 from surefoot.runtime.tools import (
     NEVER_RAN,
     Entrance,
@@ -46,15 +38,17 @@ from surefoot.runtime.tools import (
     Place,
     Prepared,
     Registry,
-    Tool,
     classify,
     invoke,
-    scope_of,
+    prepare,
 )
+from surefoot.verifiers.port import IntentVerifier
 
-MARGIN_SECONDS = 5
 CANCEL_GRACE_SECONDS = 1.0
 CLOSE_RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0, 2.0)
+HOOK_CHANGES = 3
+CANCELLED = Outcome("", state=State.UNKNOWN, reason="cancelled")
+CHILD_OPEN = Outcome("", state=State.UNKNOWN, reason="child_open")
 
 
 class Barrier:
@@ -80,29 +74,41 @@ class Barrier:
         """Set by Stop: nothing that has not started will (TR-23)."""
         self.on_progress: Callable[[str, str], None] = lambda attempt_id, text: None
         self.on_withheld: Callable[[str, LedgerError], None] = lambda attempt_id, error: None
-        self._owner = owner.to_json()
+        self.on_advice: Callable[[str, Receipt], None] = lambda attempt_id, fencing: None
+        """Told once per fencing call that a write was let pass beside it (level `advise`)."""
+        self._writer = drafts.Writer(owner.to_json(), session.scheduler)
         self._permits = permits
         self._services = services
         self._hooks = tuple(hooks)
         self._live: dict[str, Live] = {}
+        self._passing: dict[str, None] = {}
+        self._cancelled: set[str] = set()
+        """Attempts whose caller gave up, or that were on their way when Stop came: they never start."""
+        self._unsure: dict[str, Looked] = {}
+        """Attempts whose start may be durable although nobody was told so (TR-27)."""
+        self._advised: set[str] = set()
         self._scheduler: Scheduler = session.scheduler
         session.on_lost = self.abandon
+        session.watch(self._appended)
 
     # D2 ---------------------------------------------------------------------------------------
 
     def look(self, call: Call) -> Looked:
         """Resolve, validate and classify a call. Pure but for the registry; nothing is written."""
         if call.cut:
-            return _unlooked(call, "truncated_call")
+            return unlooked(call, "truncated_call")
         if call.duplicate_of:
-            return _unlooked(call, "duplicate_call", original=call.duplicate_of)
+            return unlooked(call, "duplicate_call", original=call.duplicate_of)
         tool = self.registry.resolve(call.asked_name)
         if tool is None:
-            return _unlooked(call, "tool_missing", asked=call.asked_name, known=self.registry.names())
+            return unlooked(call, "tool_missing", asked=call.asked_name, known=self.registry.names())
         bounds = argument_rules.ArgumentLimits(self.limits.arguments_bytes, self.limits.arguments_depth)
         checked = argument_rules.validate(tool, call.arguments, bounds)
         if isinstance(checked, argument_rules.Fault):
-            return _unlooked(call, checked.code, tool=tool, text=checked.text)
+            return unlooked(call, checked.code, tool=tool, text=checked.text)
+        barred = None if tool.refuses is None else tool.refuses(checked.value, self.place)
+        if barred is not None:
+            return unlooked(call, barred[0], tool=tool, text=barred[1])
         effect = classify(tool, checked.value, self.place)
         notes = effect.notes + (("arguments_absent",) if checked.absent else ())
         display = redact(checked.canonical, tool.secret_arguments)
@@ -112,31 +118,19 @@ class Barrier:
         """The barrier, the guards and the batch rule on one call as things stand now."""
         if looked.refused is not None:
             return looked.refused
-        if self.stopping:
-            return _refused("cancelled_before_start")
+        if self.stopping or looked.call.attempt_id in self._cancelled:
+            return refused("cancelled_before_start")
         if self.session.broken is not None:
-            return _refused("receipt_not_durable", cause=str(self.session.broken))
-        return self._judged(looked, batch)
-
-    def _judged(self, looked: Looked, batch: Batch) -> Refused | None:
-        tool, arguments = looked.tool, looked.arguments
-        if tool is None or arguments is None:
-            raise BrokenInvariant("a call without tool passed D2")
-        asked = recovery.Asked(
-            tool=tool.name,
-            argument_digest=arguments.digest,
-            effect=looked.effect,
-            supersedes=looked.call.supersedes,
-            recovery=looked.call.reserved,
-        )
+            return refused("receipt_not_durable", cause=str(self.session.broken))
+        asked = asked_of(looked)
         found = recovery.judge_write(
             asked,
             level=self.session.level,
             fencing=recovery.fencing(self.session.book.open()),
-            guard=self.session.guards.against(tool.name, arguments.digest, looked.effect),
+            guard=self.session.guards.against(asked.tool, asked.argument_digest, looked.effect),
             batch_stopped_by=batch.stopped_by,
         )
-        return None if found is None else _refused(found.code, **found.facts)
+        return None if found is None else refused(found.code, **found.facts)
 
     # D2 to D9 ---------------------------------------------------------------------------------
 
@@ -149,41 +143,113 @@ class Barrier:
             StaleEpoch: the session has another owner.
             LedgerError: not even the refusal could be written; the call stays `dispatched`.
         """
-        work = self._scheduler.spawn(self._pass(looked, batch), f"call {looked.call.attempt_id}")
-        return await self._scheduler.watched(work, on_cancel=lambda: self._cancel_one(looked))
+        attempt_id = looked.call.attempt_id
+        self._passing[attempt_id] = None
+        work = self._scheduler.spawn(self._pass(looked, batch), f"call {attempt_id}")
+        work.add_done_callback(lambda _: self._passed(attempt_id))
+        return await self._scheduler.watched(work, on_cancel=lambda: self._cancel_one(attempt_id))
+
+    def _passed(self, attempt_id: str) -> None:
+        self._passing.pop(attempt_id, None)
+        self._cancelled.discard(attempt_id)
+
+    async def nested(self, parent_attempt_id: str, asked_name: str, arguments: str) -> Receipt:
+        """Run what a body or a hook asks for as a call of its own, with its own class and receipt (TR-9, TR-25).
+
+        Raises as `run` does.
+        """
+        parent = self.session.book.get(parent_attempt_id)
+        if parent is None:
+            raise BrokenInvariant(
+                f"a nested call names the attempt {parent_attempt_id!r}, which nobody knows"
+            )
+        call = Call(
+            turn_id=parent.turn_id,
+            call_id=self._scheduler.new_id("cal"),
+            attempt_id=self._scheduler.new_id("att"),
+            asked_name=asked_name,
+            arguments=arguments,
+        )
+        ordinal = len(self.session.book.children(parent_attempt_id))
+        await self.session.append(drafts.nested_draft(call, parent_attempt_id, ordinal))
+        return await self.run(self.look(call), Batch())
 
     async def _pass(self, looked: Looked, batch: Batch) -> Receipt:
-        refused = self.verdict(looked, batch)
-        permit = Permit(True)
-        if refused is None:
-            permit = await self._permits(looked)
-            refused = permit.refused or self.verdict(looked, batch)
-        for hook in self._hooks if refused is None else ():
-            refused = refused or await hook.before(looked)
+        looked, found, permit = await self._allowed(await self._compared(looked), batch)
         prepared = Prepared()
-        if refused is None:
+        if found is None:
             looked, prepared = await self._prepared(looked)
-            refused = _refusal_of(prepared) or self.verdict(looked, batch)
+            found = refusal_of(prepared) or self.verdict(looked, batch)
         receipt = (
-            await self._not_started(looked, refused)
-            if refused is not None
+            await self._not_started(looked, found)
+            if found is not None
             else await self._start(looked, prepared, permit, batch)
         )
-        if _stops_batch(receipt, looked.effect):
+        if drafts.stops_batch(receipt, looked.effect):
             batch.stopped_by = batch.stopped_by or receipt.attempt_id
         for hook in self._hooks if receipt.started_at is not None else ():
             await hook.after(receipt)
         return receipt
 
+    async def _allowed(self, looked: Looked, batch: Batch) -> tuple[Looked, Refused | None, Permit]:
+        """D2 to D5. A hook that changes the call sends it back to D2, at most three times (TR-24)."""
+        for _ in range(HOOK_CHANGES):
+            permit = Permit(True)
+            found = self.verdict(looked, batch)
+            if found is None:
+                permit = await self._permitted(looked)
+                found = permit.refused or self.verdict(looked, batch)
+            answer = found or await self._hooked(looked)
+            if not isinstance(answer, Changed):
+                return looked, answer, permit
+            changed = dataclasses.replace(
+                looked.call, asked_name=answer.asked_name, arguments=answer.arguments
+            )
+            looked = await self._compared(self.look(changed))
+        return looked, refused("hook_unstable"), Permit(False)
+
+    async def _permitted(self, looked: Looked) -> Permit:
+        """D3. An answer that cannot be made durable allows nothing."""
+        try:
+            return await self._permits(looked)
+        except LedgerError as error:
+            return Permit(False, refused("receipt_not_durable", cause=error.message))
+
+    async def _hooked(self, looked: Looked) -> Refused | Changed | None:
+        for hook in self._hooks:
+            answer = await hook.before(looked)
+            if answer is not None:
+                return answer
+        return None
+
+    async def _compared(self, looked: Looked) -> Looked:
+        """Note which open attempts at this very write are satisfied by how things stand now (TR-92)."""
+        tool = looked.tool
+        if looked.refused is not None or tool is None or not isinstance(tool.verifier, IntentVerifier):
+            return looked
+        verifier, asked = tool.verifier, asked_of(looked)
+        same = [
+            receipt
+            for receipt in recovery.fencing(self.session.book.open())
+            if receipt.write_intents
+            and (receipt.tool, receipt.argument_digest) == (asked.tool, asked.argument_digest)
+        ]
+        if not same:
+            return looked
+        found = await self._scheduler.off_loop(
+            lambda: frozenset(one.attempt_id for one in same if verifier.satisfied(one))
+        )
+        return dataclasses.replace(looked, satisfied=found)
+
     async def _prepared(self, looked: Looked) -> tuple[Looked, Prepared]:
         """What the tool finds out before D6. It can only make the effect stricter (EC-8)."""
         tool, arguments = looked.tool, looked.arguments
-        if tool is None or arguments is None or tool.prepare is None:
+        if tool is None or arguments is None:
             return looked, Prepared()
-        prepared = await tool.prepare(arguments.value, self.place, self._receipt(looked), self._services)
+        prepared = await prepare(tool, arguments.value, self.place, self._receipt(looked), self._services)
         if prepared.effect is None:
             return looked, prepared
-        return _with_effect(looked, stricter(looked.effect, prepared.effect)), prepared
+        return drafts.with_effect(looked, stricter(looked.effect, prepared.effect)), prepared
 
     def _receipt(self, looked: Looked) -> Receipt:
         found = self.session.book.get(looked.call.attempt_id)
@@ -191,123 +257,80 @@ class Barrier:
             raise BrokenInvariant(f"attempt {looked.call.attempt_id!r} was never dispatched")
         return found
 
-    async def _not_started(self, looked: Looked, refused: Refused) -> Receipt:
-        payload: dict[str, Any] = {
-            "attemptId": looked.call.attempt_id,
-            "reason": refused.code,
-            "effectTrace": EffectTrace.NONE.value,
-            "result": {"text": refused.text, "isError": refused.code not in results.NOT_A_TOOL_ERROR},
-            **refused.facts,
-        }
-        if looked.tool is not None:
-            payload |= {"tool": looked.tool.name, "argumentsDisplay": looked.display}
-            payload |= {"class": looked.effect.effect_class.value, "reach": list(looked.effect.reach)}
-        if looked.arguments is not None:
-            payload["argumentDigest"] = looked.arguments.digest
-        await self.session.append(Draft(Kind.NOT_STARTED, payload))
+    async def _not_started(self, looked: Looked, found: Refused) -> Receipt:
+        """Record a refusal. One that cannot be written is told all the same: nothing ran (TR-23, TR-26)."""
+        try:
+            await self.session.append(drafts.not_started_draft(looked, found))
+        except LedgerUncertain:
+            raise
+        except LedgerError as error:
+            self.session.broken = error
+            return unwritten(self._receipt(looked), found.code, found.text)
         return self._receipt(looked)
 
     # D6 ---------------------------------------------------------------------------------------
 
     async def _start(self, looked: Looked, prepared: Prepared, permit: Permit, batch: Batch) -> Receipt:
-        draft = self._start_draft(looked, prepared, permit)
-        refused: list[Refused] = []
+        span_ms = None if looked.tool is None else drafts.deadline_span_ms(looked.tool)
+        if span_ms is not None and not await self.session.cover(span_ms):
+            return await self._not_started(looked, refused("deadline_too_short"))
+        draft = drafts.start_draft(looked, prepared, permit, self._receipt(looked), self._writer)
+        refusals: list[Refused] = []
 
         def judge() -> str | None:
             found = self.verdict(looked, batch)
             if found is not None:
-                refused.append(found)
+                refusals.append(found)
             return None if found is None else found.code
 
         try:
             answer = await self.session.append(draft, judge=judge)
         except LedgerUncertain:
             # Whether the start is durable is not known: the body is not entered and nothing is told (TR-27).
+            self._unsure[looked.call.attempt_id] = looked
             raise
         except LedgerError as error:
-            return await self._not_durable(looked, error)
+            return await self._not_started(looked, refused("receipt_not_durable", cause=error.message))
         if isinstance(answer, NotAppended):
-            return await self._not_started(looked, refused[0] if refused else _refused(answer.code))
-        return await self._enter(looked, prepared)
+            return await self._not_started(looked, refusals[0] if refusals else refused(answer.code))
+        self._advise(looked)
+        return await self._enter(looked, prepared, found_later=isinstance(answer, Found))
 
-    async def _not_durable(self, looked: Looked, error: LedgerError) -> Receipt:
-        """D6 failed: the body is not entered, and the refusal is told even if it cannot be written (TR-23, TR-26)."""
-        refused = _refused("receipt_not_durable", cause=error.message)
-        try:
-            return await self._not_started(looked, refused)
-        except LedgerError:
-            self.session.broken = error
-            return results.unwritten(self._receipt(looked), refused.code, refused.text)
+    def _advise(self, looked: Looked) -> None:
+        if self.session.level is not BarrierLevel.ADVISE:
+            return
+        for fencing in recovery.advised(asked_of(looked), recovery.fencing(self.session.book.open())):
+            if fencing.attempt_id not in self._advised:
+                self._advised.add(fencing.attempt_id)
+                self.on_advice(looked.call.attempt_id, fencing)
 
-    def _start_draft(self, looked: Looked, prepared: Prepared, permit: Permit) -> Draft:
-        tool, arguments, call = looked.tool, looked.arguments, looked.call
-        if tool is None or arguments is None:
-            raise BrokenInvariant("a call without tool reached D6")
-        receipt = self._receipt(looked)
-        intents = tuple(prepared.fields.get("writeIntents") or ())
-        shown = results.with_arguments(receipt, tool.name, arguments.canonical)
-        scope, notes = scope_of(tool, dataclasses.replace(shown, write_intents=intents))
-        key = call.idempotency_key or idempotency_key(
-            argument_digest=arguments.digest,
-            call=call.call_id,
-            scope=scope,
-            session=self.session.session_id,
-            tool=tool.name,
-            turn=call.turn_id,
-        )
-        now_ms, boot_ms = self._scheduler.now_ms(), self._scheduler.boot_ms()
-        span_ms = self._deadline_span_ms(tool)
-        notes = looked.notes + notes
-        if tool.key_argument is not None and tool.key_argument in arguments.value:
-            notes += ("key_replaced",)
-        payload: dict[str, Any] = {
-            "attemptId": call.attempt_id,
-            "tool": tool.name,
-            "arguments": arguments.canonical,
-            "argumentsDisplay": looked.display,
-            "argumentDigest": arguments.digest,
-            "class": looked.effect.effect_class.value,
-            "reach": list(looked.effect.reach),
-            "scope": scope,
-            "interaction": looked.effect.interaction,
-            "check": looked.effect.check,
-            "idempotencyKey": key,
-            "owner": self._owner,
-            "startedAt": now_ms,
-            "startedBoot": boot_ms,
-            "deadlineAt": None if span_ms is None else now_ms + span_ms,
-            "deadlineBoot": None if span_ms is None else boot_ms + span_ms,
-            "notes": list(notes),
-        }
-        if tool.key_lifetime_seconds is not None:
-            payload["keyExpiresAt"] = now_ms + int(tool.key_lifetime_seconds * 1000)
-        if call.supersedes is not None:
-            payload["supersedes"] = call.supersedes
-        if permit.approval is not None:
-            payload["approval"] = permit.approval
-        return Draft(Kind.STARTED, {**payload, **prepared.fields})
-
-    def _deadline_span_ms(self, tool: Tool) -> int | None:
-        if tool.time_limit_seconds is None:
-            return None
-        return int((tool.time_limit_seconds + MARGIN_SECONDS) * 1000)
+    def _appended(self, entry: Entry) -> None:
+        """A start that turns out to be durable after nobody was told so is closed as never run (TR-27)."""
+        looked = self._unsure.pop(entry.payload.get("attemptId", ""), None)
+        if looked is None or entry.kind != Kind.STARTED:
+            return
+        live = Live(looked, self._receipt(looked), Entrance(), self._scheduler.future(), ended=True)
+        live.entrance.forbid()
+        self._close(live, NEVER_RAN)
 
     # D7 ---------------------------------------------------------------------------------------
 
-    async def _enter(self, looked: Looked, prepared: Prepared) -> Receipt:
+    async def _enter(self, looked: Looked, prepared: Prepared, *, found_later: bool) -> Receipt:
         receipt = self._receipt(looked)
         live = Live(looked, receipt, Entrance(), self._scheduler.future())
         self._live[receipt.attempt_id] = live
         tool, arguments = looked.tool, looked.arguments
         if tool is None or arguments is None:
             raise BrokenInvariant("a call without tool was started")
-        if self.stopping or not await self.session.hold():
-            # Stop won after D6, or the lease ran out: an epoch fences the ledger, not the world (TR-175).
+        stopped = self.stopping or receipt.attempt_id in self._cancelled
+        if found_later or stopped or not await self.session.hold():
+            # A lost answer, Stop after D6, or a lease that ran out: an epoch fences the ledger, not the
+            # world, so the body is not entered (TR-27, TR-29, TR-175).
             live.entrance.forbid()
         values = dict(arguments.value)
         if tool.key_argument is not None:
             values[tool.key_argument] = receipt.idempotency_key
-        attempt = self._attempt(receipt, prepared)
+        attempt = self._attempt(live, prepared)
         live.task = self._scheduler.spawn(
             invoke(tool, attempt, values, entrance=live.entrance, scheduler=self._scheduler),
             f"body {receipt.attempt_id}",
@@ -318,8 +341,8 @@ class Barrier:
         settled: Receipt = await live.settled
         return settled
 
-    def _attempt(self, receipt: Receipt, prepared: Prepared) -> LiveAttempt:
-        attempt_id = receipt.attempt_id
+    def _attempt(self, live: Live, prepared: Prepared) -> LiveAttempt:
+        receipt, attempt_id = live.receipt, live.receipt.attempt_id
 
         async def note(process: Mapping[str, Any]) -> None:
             await self.session.append(
@@ -327,7 +350,7 @@ class Barrier:
             )
 
         def late(outcome: Outcome, source: str) -> None:
-            self._scheduler.spawn(self._late(receipt, outcome, source), f"late {attempt_id}")
+            self._scheduler.spawn(self._late(live, outcome, source), f"late {attempt_id}")
 
         return LiveAttempt(
             session_id=receipt.session_id,
@@ -355,7 +378,12 @@ class Barrier:
             self._close(live, NEVER_RAN)
         else:
             self._close(live, Outcome("", state=State.UNKNOWN, reason=reason))
-        if live.task is not None:
+        self._interrupt(live)
+
+    def _interrupt(self, live: Live) -> None:
+        """Tell a body to end. A thread cannot be told: it is waited for and counts as alive (TR-77)."""
+        tool = live.looked.tool
+        if live.task is not None and (tool is None or tool.sync_body is None):
             live.task.cancel()
 
     def _ended(self, live: Live, task: Any) -> None:
@@ -364,7 +392,7 @@ class Barrier:
         if live.timer is not None:
             live.timer.cancel()
         if task.cancelled():
-            outcome = NEVER_RAN if live.entrance.forbid() else _cancelled()
+            outcome = NEVER_RAN if live.entrance.forbid() else CANCELLED
         elif task.exception() is not None:
             self._drop(live, task.exception())
             return
@@ -373,7 +401,7 @@ class Barrier:
         if live.outcome is None:
             self._close(live, outcome)
         else:
-            self._scheduler.spawn(self._late(live.receipt, outcome, "owner"), "late")
+            self._scheduler.spawn(self._late(live, outcome, "owner"), f"late {live.receipt.attempt_id}")
 
     def _drop(self, live: Live, error: BaseException) -> None:
         """A signal passed through the body: this process may write no more; a later owner judges the call."""
@@ -385,47 +413,61 @@ class Barrier:
     # D8 ---------------------------------------------------------------------------------------
 
     def _close(self, live: Live, outcome: Outcome) -> None:
-        live.outcome = outcome
-        self._scheduler.spawn(self._closing(live, outcome), f"close {live.receipt.attempt_id}")
+        live.outcome = CHILD_OPEN if self._child_open(live, outcome) else outcome
+        writing = self._scheduler.spawn(
+            self._write_close(live, live.outcome), f"close {live.receipt.attempt_id}"
+        )
+        writing.add_done_callback(lambda task: self._closed(live, task))
 
-    async def _closing(self, live: Live, outcome: Outcome) -> None:
-        """Write the outcome until it is durable; until then nobody is shown it (TR-28)."""
-        attempt_id = live.receipt.attempt_id
-        try:
-            await self._write_close(live, outcome)
-        except StaleEpoch as error:
-            self._drop(live, error)
-            return
-        receipt = self._receipt(live.looked)
+    def _child_open(self, live: Live, outcome: Outcome) -> bool:
+        """A parent with an open child is never shown as finished (TR-35)."""
+        book = self.session.book
+        return outcome.state is not State.UNKNOWN and any(
+            book.is_open(child.attempt_id) for child in book.children(live.receipt.attempt_id)
+        )
+
+    def _closed(self, live: Live, writing: Any) -> None:
+        """Whoever waits is told what the ledger holds, and nothing else."""
         if live.ended:
-            self._live.pop(attempt_id, None)
-        if not live.settled.done():
+            self._live.pop(live.receipt.attempt_id, None)
+        receipt = self._receipt(live.looked)
+        error = None if writing.cancelled() else writing.exception()
+        if live.settled.done():
+            return
+        if receipt.state is not State.STARTED:
             live.settled.set_result(receipt)
+        elif error is not None:
+            self._drop(live, error)
+        else:
+            live.settled.cancel()  # the program ends; the next owner judges the call
 
     async def _write_close(self, live: Live, outcome: Outcome) -> None:
+        """Write the outcome until it is durable; until then nobody is shown it (TR-28)."""
+        answer = await self._until_written(live, lambda: self._close_draft(live, outcome))
+        if isinstance(answer, NotAppended) and self._receipt(live.looked).state is State.STARTED:
+            raise BrokenInvariant(f"close of {live.receipt.attempt_id!r} refused: {answer.code}")
+
+    async def _until_written(self, live: Live, make: Callable[[], Any]) -> Any:
+        """Append what `make` drafts until the ledger takes it, the session closes or is lost."""
         tries = 0
         while True:
             try:
-                draft = await self._close_draft(live, outcome)
-                answer = await self.session.append(draft)
+                return await self.session.append(*await make())
             except LedgerError as error:
                 self.on_withheld(live.receipt.attempt_id, error)
-                wait_seconds = CLOSE_RETRY_SECONDS[min(tries, len(CLOSE_RETRY_SECONDS) - 1)]
-                tries += 1
-                await self._scheduler.sleep(wait_seconds)
-                continue
-            if isinstance(answer, NotAppended) and self._receipt(live.looked).state is State.STARTED:
-                raise BrokenInvariant(f"close of {live.receipt.attempt_id!r} refused: {answer.code}")
-            return
+                if self.session.closed or self.session.lost:
+                    raise
+            await self._scheduler.sleep(CLOSE_RETRY_SECONDS[min(tries, len(CLOSE_RETRY_SECONDS) - 1)])
+            tries += 1
 
-    async def _close_draft(self, live: Live, outcome: Outcome) -> Draft:
+    async def _close_draft(self, live: Live, outcome: Outcome) -> list[Draft]:
         receipt = live.receipt
         payload: dict[str, Any] = {
             "attemptId": receipt.attempt_id,
             "state": outcome.state.value,
             "reason": outcome.reason,
             "errorKind": outcome.error_kind,
-            "effectTrace": _trace(outcome, live.looked).value,
+            "effectTrace": drafts.trace_of(outcome, live.looked).value,
             "finishedAt": self._scheduler.now_ms(),
         }
         if outcome.state is State.UNKNOWN:
@@ -434,7 +476,7 @@ class Barrier:
                 payload["said"] = outcome.text[:2000]
         else:
             payload |= await self._result_fields(outcome)
-        return Draft(Kind.CLOSED, payload)
+        return [Draft(Kind.CLOSED, payload)]
 
     async def _result_fields(self, outcome: Outcome) -> dict[str, Any]:
         """The result, in the entry or in a blob made durable before the entry that names it (TR-6)."""
@@ -455,27 +497,36 @@ class Barrier:
         leaves_processes = tool is None or tool.starts_processes or tool.supervised
         return ExecutorState.NOT_PROVEN if leaves_processes else ExecutorState.ENDED
 
-    async def _late(self, receipt: Receipt, outcome: Outcome, source: str) -> None:
+    async def _late(self, live: Live, outcome: Outcome, source: str) -> None:
         """The truth came after all, from the attempt's own executor (TR-43). It starts nothing."""
-        self._live.pop(receipt.attempt_id, None)
-        process = {"attemptId": receipt.attempt_id, "executor": {"state": outcome.executor or "ended"}}
-        drafts = [Draft(Kind.PROCESS, process)]
+        await self._scheduler.wait(live.settled)
+        if live.ended:
+            self._live.pop(live.receipt.attempt_id, None)
+        if self._receipt(live.looked).state is not State.UNKNOWN:
+            return
+        try:
+            await self._until_written(live, lambda: self._late_drafts(live, outcome, source))
+        except (LedgerError, StaleEpoch):
+            return  # the receipt stays unknown; a supervisor's record is read again by the next owner
+
+    async def _late_drafts(self, live: Live, outcome: Outcome, source: str) -> list[Draft]:
+        attempt_id = live.receipt.attempt_id
+        ended = self._executor_after(live, outcome) if source == "owner" else ExecutorState.ENDED
+        process = {"attemptId": attempt_id, "executor": {"state": outcome.executor or ended.value}}
+        made = [Draft(Kind.PROCESS, process)]
         if outcome.state is not State.UNKNOWN:
             payload = {
-                "attemptId": receipt.attempt_id,
+                "attemptId": attempt_id,
                 "settles": True,
                 "state": outcome.state.value,
                 "errorKind": outcome.error_kind,
-                "effectTrace": (outcome.effect_trace or _default_trace(receipt.effect_class)).value,
+                "effectTrace": drafts.trace_of(outcome, live.looked).value,
                 "source": source,
                 "at": self._scheduler.now_ms(),
                 **await self._result_fields(outcome),
             }
-            drafts.append(Draft(Kind.LATE, payload))
-        try:
-            await self.session.append(*drafts)
-        except (LedgerError, StaleEpoch):
-            return  # the receipt stays unknown; a supervisor's record is read again by the next owner
+            made.append(Draft(Kind.LATE, payload))
+        return made
 
     # Stop -------------------------------------------------------------------------------------
 
@@ -485,6 +536,13 @@ class Barrier:
         if live is not None and not live.ended:
             return ExecutorState.ALIVE
         recorded = (receipt.executor or {}).get("state")
+        if (
+            recorded == ExecutorState.ALIVE
+            and receipt.epoch == self.session.epoch
+            and receipt.process is None
+        ):
+            # It was alive when its call was closed; its body returned since, whether or not that is written.
+            return ExecutorState.NOT_PROVEN if "starts_processes" in receipt.notes else ExecutorState.ENDED
         return ExecutorState(recorded) if recorded else ExecutorState.NOT_PROVEN
 
     def running(self) -> list[Receipt]:
@@ -494,16 +552,24 @@ class Barrier:
     async def stop(self) -> None:
         """End every body: what has not entered never will, what has is given a moment, then is unknown (TR-74)."""
         self.stopping = True
+        self._cancelled.update(self._passing)
         lives = [live for live in self._live.values() if live.outcome is None]
         for live in lives:
             if not live.entrance.entered:
                 self._end_early(live, "cancelled")
-            elif live.task is not None:
-                live.task.cancel()
+            elif not live.looked.effect.interaction:  # a withdrawn question ends by itself, with its reason
+                self._interrupt(live)
         waiting = [live.task for live in lives if live.task is not None]
         await self._scheduler.wait(*waiting, seconds=CANCEL_GRACE_SECONDS)
         for live in lives:
             self._end_early(live, "cancelled")
+
+    def leave(self) -> None:
+        """Mark supervised commands as to be left running when their bodies are ended next (TR-206)."""
+        left: set[str] = self._services.get("left", set())
+        for live in self._live.values():
+            if live.looked.tool is not None and live.looked.tool.supervised:
+                left.add(live.receipt.attempt_id)
 
     def resume(self) -> None:
         """Let calls start again after a stop."""
@@ -512,63 +578,19 @@ class Barrier:
     def abandon(self) -> None:
         """The session is lost: bodies are told to end; their outcome is the next owner's to judge (TR-175)."""
         self.stopping = True
+        self._cancelled.update(self._passing)
         for live in list(self._live.values()):
             live.entrance.forbid()
-            if live.task is not None:
-                live.task.cancel()
+            self._interrupt(live)
 
-    def _cancel_one(self, looked: Looked) -> None:
-        live = self._live.get(looked.call.attempt_id)
-        if live is not None and live.task is not None:
-            self._end_early(live, "cancelled") if not live.entrance.entered else live.task.cancel()
-
-
-def _cancelled() -> Outcome:
-    return Outcome("", state=State.UNKNOWN, reason="cancelled")
-
-
-def _refused(code: str, text: str | None = None, **facts: Any) -> Refused:
-    return Refused(code, results.refusal_text(code, facts) if text is None else text, facts)
-
-
-def _unlooked(
-    call: Call, code: str, *, tool: Tool | None = None, text: str | None = None, **facts: Any
-) -> Looked:
-    effect = UNDECLARED
-    display = redact(call.arguments or "", () if tool is None else tool.secret_arguments)
-    return Looked(call, tool, None, effect, display, refused=_refused(code, text, **facts))
-
-
-def _with_effect(looked: Looked, effect: Effect) -> Looked:
-    return Looked(
-        looked.call, looked.tool, looked.arguments, effect, looked.display, notes=looked.notes + effect.notes
-    )
-
-
-def _refusal_of(prepared: Prepared) -> Refused | None:
-    return None if prepared.refuse is None else Refused(*prepared.refuse)
-
-
-def _default_trace(effect_class: EffectClass | None) -> EffectTrace:
-    return EffectTrace.NONE if effect_class is EffectClass.READ_ONLY else EffectTrace.POSSIBLE
-
-
-def _trace(outcome: Outcome, looked: Looked) -> EffectTrace:
-    """TR-39: a success did what it says; a failure may have left something unless the owner's tool knows."""
-    if outcome.state is State.SUCCEEDED:
-        return EffectTrace.NONE if looked.effect.effect_class is EffectClass.READ_ONLY else EffectTrace.DONE
-    if outcome.effect_trace is not None and looked.tool is not None and looked.tool.own:
-        return outcome.effect_trace
-    return _default_trace(looked.effect.effect_class)
-
-
-def _stops_batch(receipt: Receipt, effect: Effect) -> bool:
-    """TR-88: whether later writes of the batch must wait for somebody to look."""
-    if effect.effect_class is EffectClass.READ_ONLY or effect.interaction:
-        return False
-    if receipt.state in (State.UNKNOWN, State.NOT_STARTED):
-        return True
-    return receipt.state is State.FAILED and not receipt.check
-
-
-__all__ = ["Barrier", "BarrierLevel", "Entry"]
+    def _cancel_one(self, attempt_id: str) -> None:
+        """The caller gave up: what has not started never will, and what runs is told to end (TR-29)."""
+        self._cancelled.add(attempt_id)
+        live = self._live.get(attempt_id)
+        if live is None:
+            return
+        tool = live.looked.tool
+        if not live.entrance.entered or (tool is not None and tool.sync_body is not None):
+            self._end_early(live, "cancelled")
+        else:
+            self._interrupt(live)

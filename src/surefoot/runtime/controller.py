@@ -332,7 +332,8 @@ class Controller:
             turn.task.cancel()
 
     async def close(self) -> None:
-        """Stop what runs and give the session back. Supervised commands go on, listed (TR-206)."""
+        """End the turn and give the session back. Supervised commands go on, listed (TR-206)."""
+        self.barrier.leave()
         await self.stop()
         while self._turn is not None:
             await self._scheduler.sleep(0.01)

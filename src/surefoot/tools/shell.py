@@ -196,6 +196,8 @@ async def _run(attempt: LiveAttempt, arguments: Arguments, at_deadline: str) -> 
             return await _background(server, job, ready)
         return await _foreground(attempt, server, job, ready, command.deadline_boot_ms)
     except asyncio.CancelledError:
+        if attempt.attempt_id in attempt.services.get("left", ()):
+            raise  # the agent leaves; the command goes on, listed and adoptable (TR-206)
         if not job.heard and server.take_back(ready.run, ready.epoch):
             job.stop("cancelled")
             return _never("it was cancelled before it began")

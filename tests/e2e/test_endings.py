@@ -1,0 +1,50 @@
+"""What each ending of the agent does to a command under supervision (UX-165, TR-206)."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+SECONDS = 30.0
+COMMAND = "touch started; sleep 2; touch ended"
+CALL = {"calls": [{"name": "shell", "args": {"command": COMMAND}}]}
+DONE = {"text": "done"}
+
+
+def wait_for(condition: Callable[[], bool]) -> None:
+    until = time.monotonic() + SECONDS
+    while not condition():
+        assert time.monotonic() < until, "the condition never held"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_ux_165_a_command_goes_on_when_its_agent_is_ended_and_its_record_settles_the_call(
+    world: Any, number: signal.Signals
+) -> None:
+    world.model_says(CALL, DONE)
+    child = world.start("-p", "go", "--yolo")
+    wait_for((world.project / "started").exists)
+    child.send_signal(number)
+    child.communicate(timeout=SECONDS)
+    assert not (world.project / "ended").exists()
+    assert "may have happened" in world.run("recover", "list").stdout
+    wait_for((world.project / "ended").exists)
+    again = world.run("-c", "-p", "go on", "--yolo")
+    assert again.returncode == 0, again.stderr
+    assert world.run("recover", "list").stdout.strip() == "Nothing is open."
+
+
+def test_ux_165_an_interrupt_ends_the_command_too(world: Any) -> None:
+    world.model_says(CALL, DONE)
+    child = world.start("-p", "go", "--yolo")
+    wait_for((world.project / "started").exists)
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=SECONDS)
+    assert child.returncode in (130, 3)
+    time.sleep(2.2)  # longer than the command would have taken
+    assert not (world.project / "ended").exists()
