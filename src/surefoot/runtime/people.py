@@ -119,7 +119,9 @@ class People:
         )
         return Permit(False, _refused("permission_denied", by=by, why=verdict.reason))
 
-    async def _ask_permission(self, looked: Looked, verdict: Verdict, subjects: tuple[str, ...] | None) -> Permit:
+    async def _ask_permission(
+        self, looked: Looked, verdict: Verdict, subjects: tuple[str, ...] | None
+    ) -> Permit:
         tool, arguments, asker = looked.tool, looked.arguments, self.asker
         if tool is None or arguments is None or asker is None:
             return Permit(False, _refused("permission_denied", by="nobody", why=verdict.reason))
@@ -196,8 +198,8 @@ class People:
 
         task = self._scheduler.spawn(waiting(), f"ask {key}")
         self._pending[key] = task
-        await self.on_waiting(True)
         try:
+            await self.on_waiting(True)
             await self._scheduler.wait(task)
             return withdrawn if task.cancelled() else task.result()
         finally:
