@@ -1,0 +1,219 @@
+"""The demo as a person meets it: in a pseudo-terminal, in a pipe, and killed itself."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pexpect
+import pytest
+from cli_world import SUREFOOT, wait_for
+
+WHOLE_SECONDS = 45.0
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    """An empty machine: no key, no settings, a folder for temporary files."""
+    (tmp_path / "tmp").mkdir()
+    kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
+    return {**kept, "HOME": str(tmp_path / "nobody"), "TMPDIR": str(tmp_path / "tmp"), "LANG": "C.UTF-8",
+            "TERM": "xterm-256color", "SUREFOOT_DEMO_MARK": str(tmp_path)}  # fmt: skip
+
+
+@pytest.fixture
+def terminal(environ: dict[str, str], tmp_path: Path) -> Iterator[Any]:
+    """Starts the demo in a pseudo-terminal of 90 columns."""
+    children = []
+
+    def start(*arguments: str) -> Any:
+        child = pexpect.spawn(
+            SUREFOOT[0], [*SUREFOOT[1:], "demo", *arguments], cwd=str(tmp_path), env=environ, encoding="utf-8",
+            dimensions=(50, 90), timeout=WHOLE_SECONDS,
+        )  # fmt: skip
+        children.append(child)
+        return child
+
+    yield start
+    for child in children:
+        child.close(force=True)
+
+
+def piped(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*SUREFOOT, "demo", *arguments], env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=WHOLE_SECONDS, check=False,
+    )  # fmt: skip
+
+
+def quiet() -> None:
+    """The pause a person makes before a key that decides (UX-72); the guard is time itself."""
+    time.sleep(0.5)
+
+
+def end_of(child: Any) -> int:
+    child.expect(pexpect.EOF)
+    child.close()
+    return int(child.exitstatus)
+
+
+def left_behind(environ: dict[str, str]) -> list[str]:
+    """Folders, and processes that carry the mark of this test in their environment."""
+    found = [path.name for path in Path(environ["TMPDIR"]).iterdir()]
+    mark = f"SUREFOOT_DEMO_MARK={environ['SUREFOOT_DEMO_MARK']}".encode()
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if mark in (process / "environ").read_bytes().split(b"\0"):
+                found.append((process / "cmdline").read_bytes().replace(b"\0", b" ").decode())
+        except OSError:
+            continue  # ended meanwhile, or not ours to look at
+    return found
+
+
+def test_ux_134_ux_135_one_key_decides_one_more_continues_and_the_receiver_counted_one(
+    terminal: Any, environ: dict[str, str]
+) -> None:
+    began = time.monotonic()
+    child = terminal()
+    child.expect(r"An agent starts \(process (\d+)\)")
+    agent = child.match.group(1)
+    child.expect("The receiver has counted 1 and is about to answer")
+    child.expect(f"kill -9 {agent}")
+    child.expect("1 of 1 · pay invoice 7")
+    child.expect("The receiver lists 1 payment with the key of this call")
+    child.expect("STRONG")
+    child.expect("h it happened")
+    child.expect("surefoot recover confirm att_")
+    quiet()
+    child.send("h")
+    child.expect("you said it happened .* this terminal")
+    child.expect("c continue")
+    child.send("c")
+    child.expect("I do not pay again")
+    child.expect(r"The receiver counted 1\.")
+    child.expect(r"without receipts, .* made it 2\.")
+    told = child.read()
+    assert len(re.findall(r"^  surefoot ", told, re.MULTILINE)) == 3
+    child.close()
+    assert child.exitstatus == 0
+    assert time.monotonic() - began < 8.0, "UX-136: at most 8 s with an instant reader"
+    assert not left_behind(environ)
+
+
+@pytest.mark.parametrize("key", ["\r", " ", "y", "hh"])
+def test_ux_135_other_keys_decide_nothing_and_leaving_leaves_it_open(terminal: Any, key: str) -> None:
+    child = terminal()
+    child.expect("surefoot recover confirm att_")
+    quiet()
+    child.send(key)
+    quiet()
+    child.send("\x1b")
+    child.expect("Nothing was decided")
+    assert end_of(child) == 3
+
+
+def test_ux_135_who_says_it_did_not_happen_types_the_code_or_finds_no_such_key(terminal: Any) -> None:
+    child = terminal()
+    child.expect("surefoot recover confirm att_")
+    quiet()
+    child.send("n")
+    child.expect(r"unsupported|stale|not|type the two characters")
+    child.send("\x1b")
+    quiet()
+    child.send("\x1b")
+    assert end_of(child) == 3
+
+
+def test_ux_135_looking_again_draws_the_card_anew(terminal: Any) -> None:
+    child = terminal()
+    child.expect("surefoot recover confirm att_")
+    quiet()
+    child.send("i")
+    child.expect("surefoot recover confirm att_")
+    quiet()
+    child.send("h")
+    child.expect("you said it happened")
+    child.expect("c continue")
+    child.send("c")
+    child.expect(r"The receiver counted 1\.")
+    assert end_of(child) == 0
+
+
+def test_ux_137_without_a_terminal_it_prints_the_card_and_the_command_and_exits_3(
+    environ: dict[str, str],
+) -> None:
+    ended = piped(environ)
+    assert ended.returncode == 3, ended.stderr
+    assert "1 of 1 · pay invoice 7" in ended.stdout
+    assert "surefoot recover confirm att_" in ended.stdout
+    assert "The receiver counted 1; a blind retry made 2." in ended.stdout
+    assert not left_behind(environ)
+
+
+@pytest.mark.parametrize(
+    ("moment", "told"),
+    [("before", "The payment had never begun, so I made it"), ("after", "died after the result was written")],
+)
+def test_ux_137_the_other_moments_need_nobody_and_pay_once(
+    environ: dict[str, str], moment: str, told: str
+) -> None:
+    ended = piped(environ, "--kill-at", moment)
+    assert ended.returncode == 0, ended.stderr
+    assert told in ended.stdout
+    assert "The receiver counted 1." in ended.stdout
+    assert "1 of 1" not in ended.stdout
+
+
+def test_ux_137_a_kept_folder_lets_the_printed_command_decide(environ: dict[str, str]) -> None:
+    ended = piped(environ, "--keep")
+    found = re.search(r"SUREFOOT_HOME=(\S+) surefoot -C (\S+) recover confirm (\S+)", ended.stdout)
+    assert found is not None, ended.stdout
+    home, project, attempt = found.groups()
+    command = [*SUREFOOT, "-C", project, "recover", "confirm", attempt]
+    child = pexpect.spawn(
+        command[0],
+        command[1:],
+        env={**environ, "SUREFOOT_HOME": home},
+        encoding="utf-8",
+        timeout=WHOLE_SECONDS,
+    )
+    child.expect("Type confirm to decide")
+    child.sendline("confirm")
+    child.expect("it happened")
+    assert end_of(child) == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_ux_136_a_killed_demo_leaves_no_process_and_no_folder(
+    terminal: Any, environ: dict[str, str], number: signal.Signals
+) -> None:
+    child = terminal()
+    child.expect("surefoot recover confirm att_")
+    assert left_behind(environ)
+    child.kill(number)
+    wait_for(lambda: not left_behind(environ))
+
+
+def test_ux_136_an_interrupted_demo_leaves_no_process_and_no_folder(
+    terminal: Any, environ: dict[str, str]
+) -> None:
+    child = terminal()
+    child.expect("surefoot recover confirm att_")
+    child.sendintr()
+    assert end_of(child) == 130
+    assert not left_behind(environ)
+
+
+def test_ux_136_a_demo_killed_while_its_agent_works_leaves_nothing(
+    terminal: Any, environ: dict[str, str]
+) -> None:
+    child = terminal()
+    child.expect(r"An agent starts \(process \d+\)")
+    child.kill(signal.SIGKILL)
+    wait_for(lambda: not left_behind(environ))
