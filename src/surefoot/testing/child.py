@@ -6,7 +6,7 @@ or judging the outcome (`surefoot.testing.crash` and the test).
 
 Its tools make their effects at a counting sink: `pay` (NON_IDEMPOTENT), `put`
 (IDEMPOTENT_WRITE), `send` (UNKNOWN) and `look` (READ_ONLY). The files and shell tools
-of surefoot are there as well.
+of surefoot are there as well, each with a seam before its body is entered and after it returned.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import asyncio
 import dataclasses
 import json
 import os
+import signal
 import sys
 import urllib.error
 import urllib.parse
@@ -24,15 +25,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import apsw
+
 from surefoot.app import Parts, open_app
 from surefoot.config import Settings, load_settings
 from surefoot.core.effects import Effect
-from surefoot.core.model import EffectClass, Grade, Receipt
+from surefoot.core.model import EffectClass, Grade, Kind, Receipt
 from surefoot.errors import OutcomeUnknown, SurefootError, ToolError
 from surefoot.runtime.actions import Caller
 from surefoot.runtime.controller import Controller, TurnEnd
+from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
 from surefoot.testing.faults import KillingLedger, Seams, seamed
+from surefoot.testing.faulty_disk import Fault, FaultyDisk
 from surefoot.testing.sink import post
 from surefoot.verifiers.port import Deadline, Observation
 
@@ -80,6 +85,17 @@ class ChildSpec:
     kill_at: int | None = None
     trace: str | None = None
     only: tuple[str, ...] = ()
+    signal: int = signal.SIGKILL
+    """What it sends itself at that seam."""
+    strike: Mapping[str, Any] | None = None
+    """What happens at that seam instead of death: `{"do": "stop"}`, `{"do": "full"}`, or
+    `{"do": "disk", "operation": "sync", "how": "error", "nth": 1, "lasting": false}`."""
+    answers: tuple[str, ...] | None = None
+    """None is an unattended run. Else a person is there who gives these answers, then waits for ever."""
+    limit_seconds: float | None = None
+    """Time limit of the sink's tools."""
+    press_first: bool = False
+    """Press the actions before anything else."""
 
     def to_json(self) -> str:
         """The text of a spec file."""
@@ -89,7 +105,8 @@ class ChildSpec:
     def read(cls, path: Path) -> ChildSpec:
         """Read a spec file."""
         value = json.loads(path.read_text(encoding="utf-8"))
-        lists = {key: tuple(value[key]) for key in ("prompts", "actions", "only") if key in value}
+        names = ("prompts", "actions", "only", "answers")
+        lists = {key: tuple(value[key]) for key in names if value.get(key) is not None}
         return cls(**{**value, **lists})
 
 
@@ -122,15 +139,15 @@ class SinkVerifier:
         return Observation("absent", Grade.PROOF, fenced=fenced, summary="no effect under this key")
 
 
-def sink_tools(url: str, seams: Seams, *, verify: bool = True) -> list[Tool]:
-    """The four tools of the sink, each with its seams K2 to K5."""
-    return [
-        seamed(_sink_tool(name, kind, url, seams, verify and kind is not EffectClass.READ_ONLY), seams)
-        for name, kind in SINK_TOOLS.items()
-    ]
+def sink_tools(spec: ChildSpec, seams: Seams) -> list[Tool]:
+    """The four tools of the sink, each with the seams K3 and K4 around its effect."""
+    return [_sink_tool(name, kind, spec, seams) for name, kind in SINK_TOOLS.items()]
 
 
-def _sink_tool(name: str, kind: EffectClass, url: str, seams: Seams, verify: bool) -> Tool:
+def _sink_tool(name: str, kind: EffectClass, spec: ChildSpec, seams: Seams) -> Tool:
+    url = spec.sink_url
+    looks = spec.verify and kind is not EffectClass.READ_ONLY
+
     def body(live: LiveAttempt, arguments: Arguments) -> Outcome | str:
         if kind is EffectClass.READ_ONLY:
             with urllib.request.urlopen(f"{url}/count", timeout=10) as reply:
@@ -151,7 +168,8 @@ def _sink_tool(name: str, kind: EffectClass, url: str, seams: Seams, verify: boo
         parameters=PARAMETERS,
         sync_body=body,
         effect=Effect(kind, () if kind is EffectClass.READ_ONLY else (f"tool:{name}",)),
-        verifier=SinkVerifier(url) if verify else None,
+        verifier=SinkVerifier(url) if looks else None,
+        time_limit_seconds=spec.limit_seconds,
     )
 
 
@@ -174,35 +192,146 @@ def settings_of(spec: ChildSpec) -> Settings:
 
 async def run(spec: ChildSpec) -> dict[str, Any]:
     """Do what the spec says; the answer is the report."""
-    seams = Seams(spec.kill_at, trace=Path(spec.trace) if spec.trace else None, only=spec.only)
+    faults = Faults(spec)
+    seams = faults.seams
     parts = Parts(
-        tools=sink_tools(spec.sink_url, seams, verify=spec.verify) if spec.sink_url else (),
+        tools=sink_tools(spec, seams) if spec.sink_url else (),
         ledger=lambda ledger: KillingLedger(ledger, seams),
+        each_tool=lambda tool: seamed(tool, seams),
     )
-    report: dict[str, Any] = {"turns": [], "answers": []}
-    async with open_app(settings_of(spec), directory=Path(spec.directory), parts=parts) as app:
+    report: dict[str, Any] = {"turns": [], "answers": [], "notices": []}
+    async with open_app(
+        settings_of(spec),
+        directory=Path(spec.directory),
+        asker=None if spec.answers is None else Person(spec.answers, seams),
+        on_notice=lambda notice: report["notices"].append(notice.kind),
+        parts=parts,
+    ) as app:
         newest = spec.session == "newest"
         controller = await app.session(None if newest else spec.session, continue_newest=newest)
-        report["opened"] = dict(controller.actions.snapshot())
+        faults.controller = controller
+        _take_stock(controller, report, "opened")
         await _play(spec, controller, report)
         report["sessionId"] = controller.session_id
-        report["receipts"] = [receipt.to_json() for receipt in controller.session.book]
-        report["open"] = [receipt.attempt_id for receipt in controller.session.book.open()]
-        report["snapshot"] = dict(controller.actions.snapshot())
+        await _read_history(controller, report)
+        _take_stock(controller, report, "snapshot")
+        report["background"] = list(controller.actions.snapshot()["background"])
     report["seams"] = len(seams.passed)
+    report["fault"] = faults.told()
     return report
 
 
 # --------------------------------------------------------------------------------------------------
 
 
+class Person:
+    """A person who answers what stands in the spec and then thinks for ever. Passes `asked` each time."""
+
+    def __init__(self, answers: tuple[str, ...], seams: Seams) -> None:
+        self._answers = list(answers)
+        self._seams = seams
+
+    async def question(self, question: Question) -> Answer:
+        """The next answer."""
+        return Answer("answered", await self._next(), by="test")
+
+    async def permission(self, question: PermissionQuestion) -> PermissionAnswer:
+        """The next answer, a verdict."""
+        return PermissionAnswer(await self._next(), by="test")
+
+    async def _next(self) -> str:
+        self._seams.reach("asked")
+        if not self._answers:
+            await asyncio.Event().wait()
+        return self._answers.pop(0)
+
+
+class Faults:
+    """The seams of one run, and what strikes there."""
+
+    def __init__(self, spec: ChildSpec) -> None:
+        self.controller: Controller | None = None
+        self.disk: FaultyDisk | None = None
+        self.struck_at: str | None = None
+        self._strike = dict(spec.strike or {})
+        self._loop = asyncio.get_running_loop()
+        self._fault: Fault | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._refused = 0
+        if self._strike.get("do") in ("disk", "full"):
+            self.disk = FaultyDisk()
+            apsw.set_default_vfs(self.disk.name)
+        self.seams = Seams(
+            spec.kill_at,
+            number=spec.signal,
+            trace=Path(spec.trace) if spec.trace else None,
+            only=spec.only,
+            strike=self._act if spec.strike is not None else None,
+        )
+
+    def told(self) -> dict[str, Any]:
+        """Where it struck, and how often the disk failed."""
+        disk = self._refused if self._fault is None else self._fault.fired
+        return {"at": self.struck_at, "disk": disk}
+
+    def _act(self, name: str) -> None:
+        self.struck_at = name
+        what = self._strike
+        if what["do"] == "stop":
+            self._loop.call_soon_threadsafe(self._stop)
+        elif what["do"] == "full" and self.disk is not None:
+            self.disk.full = self._is_full
+        elif self.disk is not None:
+            self._fault = self.disk.fail(
+                what["operation"],
+                what.get("nth", 1),
+                how=what.get("how", "error"),
+                lasting=what.get("lasting", False),
+            )
+
+    def _is_full(self) -> bool:
+        self._refused += 1
+        return self._refused <= int(self._strike.get("times", sys.maxsize))
+
+    def _stop(self) -> None:
+        if self.controller is not None:
+            self._tasks.append(self._loop.create_task(self.controller.stop()))
+
+
+def _take_stock(controller: Controller, report: dict[str, Any], name: str) -> None:
+    book = controller.session.book
+    report[name] = dict(controller.actions.snapshot())
+    report["receipts"] = [receipt.to_json() for receipt in book]
+    report["open"] = [receipt.attempt_id for receipt in book.open()]
+    report["plan"] = [
+        [planned.receipt.call_id, planned.decided.decision.value, planned.decided.row]
+        for planned in controller.actions.plan()
+    ]
+
+
+async def _read_history(controller: Controller, report: dict[str, Any]) -> None:
+    """`calls` are the ids of the calls that durable messages of the model asked for, `said` the model's texts."""
+    entries = await controller.session.ledger.read(controller.session_id)
+    payloads = [entry.payload for entry in entries if entry.kind == Kind.ASSISTANT]
+    report["calls"] = [call["callId"] for payload in payloads for call in payload["calls"]]
+    report["said"] = [payload["text"] for payload in payloads]
+    report["statuses"] = [entry.payload["status"] for entry in entries if entry.kind == Kind.TURN]
+
+
 async def _play(spec: ChildSpec, controller: Controller, report: dict[str, Any]) -> None:
+    if spec.press_first:
+        await _press(spec, controller, report)
     if spec.carry_out:
         report["carriedOut"] = [receipt.attempt_id for receipt in await controller.actions.carry_out()]
     if spec.go_on:
         report["turns"].append(_told(await controller.go_on()))
     for prompt in spec.prompts:
         report["turns"].append(_told(await controller.submit(prompt)))
+    if not spec.press_first:
+        await _press(spec, controller, report)
+
+
+async def _press(spec: ChildSpec, controller: Controller, report: dict[str, Any]) -> None:
     for action in spec.actions:
         answer = await controller.actions.act(_pressed(action, controller), Caller(who="test", channel="cli"))
         report["answers"].append({"status": answer.status, "body": dict(answer.body)})
@@ -236,6 +365,8 @@ def main(arguments: list[str]) -> int:
         report = asyncio.run(run(spec))
     except SurefootError as error:
         report = {"error": error.code, "message": error.message, "facts": error.facts}
+    except KeyboardInterrupt:
+        report = {"error": "interrupted"}
     path = Path(spec.report)
     path.with_suffix(".part").write_text(json.dumps(report, default=str), encoding="utf-8")
     path.with_suffix(".part").replace(path)

@@ -26,6 +26,7 @@ from typing import Any
 
 from surefoot.testing.child import ChildSpec
 from surefoot.testing.faults import fault_point, read_trace
+from surefoot.testing.nursery import Nursery, kill_group
 
 MARK = "SUREFOOT_TEST_RUN"
 """The variable by which a child's descendants are found again."""
@@ -59,41 +60,81 @@ class ChildFailed(AssertionError):
     """The child ended in a way no fault explains."""
 
 
-def run_child(spec: ChildSpec, directory: Path, *, seconds: float = 60.0) -> Ended:
+@dataclass(frozen=True, slots=True)
+class Blow:
+    """A signal from outside, `seconds` after the start of a child, whatever it does then."""
+
+    seconds: float
+    number: int = signal.SIGKILL
+
+
+def run_child(
+    spec: ChildSpec,
+    directory: Path,
+    *,
+    seconds: float = 60.0,
+    nursery: Nursery | None = None,
+    blow: Blow | None = None,
+) -> Ended:
     """Run the child to its end in its own process group, which is killed afterwards whole.
 
     Supervised commands outlive it on purpose; call `end_leftovers(directory)` when the test is over.
 
-    `directory` takes its spec, trace and report. Raises `ChildFailed` when it neither died at
-    its seam nor wrote a report, and `subprocess.TimeoutExpired` after `seconds`.
+    `directory` takes its spec, trace and report. With a `nursery` it is forked, without one
+    started as a program. Raises `ChildFailed` when it neither died as planned nor wrote a
+    report, and `subprocess.TimeoutExpired` after `seconds`.
     """
-    run = len(list(directory.glob("spec-*.json")))
+    run = _number(directory)
     trace, report = directory / f"trace-{run}.txt", directory / f"report-{run}.json"
     spec = dataclasses.replace(spec, trace=str(trace), report=str(report))
     path = directory / f"spec-{run}.json"
     path.write_text(spec.to_json(), encoding="utf-8")
     errors = directory / f"stderr-{run}.txt"
+    errors.touch()
+    environ = {**os.environ, MARK: str(directory)}
+    if nursery is not None:
+        returncode = _run_forked(nursery, path, errors, environ, seconds, blow)
+    else:
+        returncode = _run_started(path, errors, environ, seconds, blow)
+    return _ended(returncode, trace, report, errors, spec, blow)
+
+
+def _number(directory: Path) -> int:
+    return sum(1 for _ in directory.glob("spec-*.json"))
+
+
+def _run_forked(
+    nursery: Nursery, path: Path, errors: Path, environ: dict[str, str], seconds: float, blow: Blow | None
+) -> int:
+    pid = nursery.start(path, errors=errors, environ=environ)
+    try:
+        if blow is not None:
+            _strike(blow, pid)
+        return nursery.wait(pid, seconds)
+    finally:
+        kill_group(pid)
+
+
+def _run_started(path: Path, errors: Path, environ: dict[str, str], seconds: float, blow: Blow | None) -> int:
+    command = [sys.executable, "-m", "surefoot.testing.child", str(path)]
+    null = subprocess.DEVNULL
     with errors.open("wb") as stderr:
         process = subprocess.Popen(
-            [sys.executable, "-m", "surefoot.testing.child", str(path)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-            start_new_session=True,
-            env={**os.environ, MARK: str(directory)},
+            command, stdin=null, stdout=null, stderr=stderr, start_new_session=True, env=environ
         )
         try:
-            returncode = process.wait(seconds)
+            if blow is not None:
+                _strike(blow, process.pid)
+            return process.wait(seconds)
         finally:
-            _end_group(process)
-    return _ended(returncode, trace, report, errors)
+            kill_group(process.pid)
+            process.wait()
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End what the child may have left in its group, and reap it."""
+def _strike(blow: Blow, pid: int) -> None:
+    time.sleep(blow.seconds)
     with contextlib.suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+        os.kill(pid, blow.number)
 
 
 def leftovers(directory: Path) -> list[int]:
@@ -123,12 +164,19 @@ def end_leftovers(directory: Path, *, seconds: float = 10.0) -> list[int]:
     return ended
 
 
-def _ended(returncode: int, trace: Path, report: Path, errors: Path) -> Ended:
+def _ended(
+    returncode: int, trace: Path, report: Path, errors: Path, spec: ChildSpec, blow: Blow | None
+) -> Ended:
     seams, fatal = read_trace(trace)
+    if spec.strike is not None:
+        fatal = None
     told = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
     stderr = errors.read_text(encoding="utf-8", errors="replace")
-    if fatal is None and not told:
-        raise ChildFailed(f"the child ended with {returncode} and no report:\n{stderr[-4000:]}")
-    if fatal is not None and returncode != -signal.SIGKILL:
+    if fatal is not None and not told and returncode != -spec.signal:
         raise ChildFailed(f"the child passed its seam {fatal!r} alive ({returncode}):\n{stderr[-4000:]}")
+    struck = blow is not None and returncode == -blow.number
+    if fatal is None and not told and not struck:
+        raise ChildFailed(f"the child ended with {returncode} and no report:\n{stderr[-4000:]}")
+    if fatal is None and struck and not told:
+        fatal = "outside"
     return Ended(returncode, seams, fatal, told, stderr)
