@@ -231,7 +231,8 @@ _values_of = operator.attrgetter(*_NAMES)
 
 
 def _with_process(receipt: Receipt, payload: Mapping[str, Any]) -> Receipt:
-    process = {**(receipt.process or {}), **(payload.get("process") or {})}
+    # News of the executor alone make no process record: an in-process body has none.
+    process = {**(receipt.process or {}), **(payload.get("process") or {})} or None
     executor = payload.get("executor", receipt.executor)
     return dataclasses.replace(receipt, process=process, executor=executor)
 
@@ -402,6 +403,14 @@ class Book(Shelf):
     def is_open(self, attempt_id: str) -> bool:
         """Whether this attempt is open (TR-42)."""
         return attempt_id in self._open
+
+    def judge_by_today(self, attempt_id: str, stricter_now: Mapping[str, Any]) -> None:
+        """Note on a receipt what today's declaration says, because it is stricter (EC-7). It is no entry."""
+        receipt = self.get(attempt_id)
+        if receipt is not None:
+            changed = dict(self._changed)
+            self._put(dataclasses.replace(receipt, stricter_now=stricter_now))
+            self._changed = changed  # another day's declaration may say something else: it is not stored
 
     def inspection_overtaken(self, attempt_id: str) -> bool:
         """Whether a late result or a record of its process came after the newest inspection (TR-125)."""

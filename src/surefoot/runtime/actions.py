@@ -15,10 +15,21 @@ from typing import Any
 
 from surefoot.core import admission, recovery
 from surefoot.core.admission import Admission, AttemptFacts, Controls, Press
-from surefoot.core.canonical import digest_text
+from surefoot.core.canonical import ArgumentsInvalid, digest_text, read_arguments
+from surefoot.core.effects import Effect, stricter
 from surefoot.core.handoff import FactBounds, HandOff, hand_off_facts
 from surefoot.core.limits import Limits
-from surefoot.core.model import Action, Decision, Draft, ExecutorState, Kind, Notice, Receipt, State
+from surefoot.core.model import (
+    Action,
+    Decision,
+    Draft,
+    EffectClass,
+    ExecutorState,
+    Kind,
+    Notice,
+    Receipt,
+    State,
+)
 from surefoot.core.recovery import Decided, Intents
 from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
 from surefoot.errors import LedgerError, LedgerUncertain
@@ -28,6 +39,7 @@ from surefoot.runtime.inspection import inspect
 from surefoot.runtime.live import Batch, Call
 from surefoot.runtime.reconcile import Reconciled, Supervision, reconcile
 from surefoot.runtime.session import Session
+from surefoot.runtime.tools import classify
 from surefoot.verifiers.port import IntentVerifier
 
 FIELDS = frozenset(
@@ -106,15 +118,55 @@ class Actions:
         self._supervision = supervision
         self._limits = limits
         self._deaths = 0
+        self._owed: LedgerError | None = None
+        """Why reconciliation could not be written yet; until it is, nothing runs and nothing is decided."""
+        self._carried_out = False
         self._parked: dict[str, tuple[Mapping[str, Any], Caller]] = {}
 
     # Opening ----------------------------------------------------------------------------------
 
     async def recover(self) -> Reconciled:
-        """Judge what a dead owner left, once. Runs no tool and sends nothing (TR-48, TR-49)."""
-        self.reconciled = await reconcile(self.session, self._supervision)
-        self._deaths = await self._count_deaths()
+        """Judge what a dead owner left, once. Runs no tool and sends nothing (TR-48, TR-49).
+
+        A ledger that takes no entry now leaves the session readable and owing: no turn and no decision
+        comes before the judgement is durable.
+        """
+        try:
+            self.reconciled = await reconcile(self.session, self._supervision)
+            self._deaths = await self._count_deaths()
+        except LedgerError as error:
+            self._owed = error
+            self.notify(Notice("not_reconciled", {"cause": error.message}))
+            return self.reconciled
+        self._owed = None
+        self._judge_by_today()
         return self.reconciled
+
+    async def settle_debt(self) -> None:
+        """Reconcile now if it could not be written before. Raises `LedgerError` when it still cannot."""
+        if self._owed is not None:
+            await self.recover()
+            await self.look()
+        if self._owed is not None:
+            raise self._owed
+
+    def _judge_by_today(self) -> None:
+        """Note on each open call what today's declaration says, when that is stricter (EC-7)."""
+        for receipt in self.session.book.open():
+            tool = self.barrier.registry.resolve(receipt.tool or "")
+            arguments = None if tool is None else _stored_arguments(receipt)
+            if tool is None or arguments is None:
+                continue
+            stored = Effect(
+                receipt.effect_class or EffectClass.UNKNOWN,
+                receipt.reach,
+                check=receipt.check,
+                interaction=receipt.interaction,
+            )
+            today = stricter(stored, classify(tool, arguments, self.barrier.place))
+            if (today.effect_class, set(today.reach)) != (stored.effect_class, set(stored.reach)):
+                now = {"class": today.effect_class.value, "reach": list(today.reach)}
+                self.session.book.judge_by_today(receipt.attempt_id, now)
 
     async def _count_deaths(self) -> int:
         """Owners of this session that died within the last minutes (TR-56), by the turns they left."""
@@ -136,13 +188,18 @@ class Actions:
         """Inspect every open write nobody has looked at yet; local verifiers only, unless `far` (TR-116)."""
         for receipt in recovery.fencing(self.session.book.open()):
             if receipt.inspection is None and (far or self.is_local(receipt)):
-                await inspect(
-                    self.session,
-                    self.barrier.registry,
-                    receipt,
-                    executor=self.executor(receipt),
-                    seconds=self._limits.inspect_seconds,
-                )
+                try:
+                    await inspect(
+                        self.session,
+                        self.barrier.registry,
+                        receipt,
+                        executor=self.executor(receipt),
+                        seconds=self._limits.inspect_seconds,
+                    )
+                except LedgerError as error:
+                    # Nobody has looked, as far as anybody can tell; the fence holds and a person may look.
+                    self.notify(Notice("not_inspected", {"cause": error.message}))
+                    return
 
     def plan(self) -> list[Planned]:
         """The decision about every open call, in order of their start."""
@@ -151,9 +208,22 @@ class Actions:
     def executor(self, receipt: Receipt) -> ExecutorState:
         """What carries the attempt out, as seen now (TR-208)."""
         seen = self.barrier.executor(receipt)
-        if seen is ExecutorState.ALIVE or receipt.process is None:
-            return seen
-        return self._supervision.executor(receipt)
+        if receipt.process is not None and seen is not ExecutorState.ALIVE:
+            return self._supervision.executor(receipt)
+        if (
+            seen is ExecutorState.ALIVE
+            and receipt.epoch != self.session.epoch
+            and self._past_deadline(receipt)
+        ):
+            # An executor nobody can ask counts as alive until its deadline, not for ever (TR-208).
+            return ExecutorState.NOT_PROVEN
+        return seen
+
+    def _past_deadline(self, receipt: Receipt) -> bool:
+        boot_id = (receipt.owner or {}).get("bootId")
+        if receipt.deadline_boot is not None and boot_id == self.policy.boot_id:
+            return self.session.scheduler.boot_ms() > receipt.deadline_boot
+        return receipt.deadline_at is not None and self.session.scheduler.now_ms() > receipt.deadline_at
 
     def _decide(self, receipt: Receipt) -> Decided:
         scheduler = self.session.scheduler
@@ -190,14 +260,22 @@ class Actions:
 
     async def carry_out(self) -> list[Receipt]:
         """Run the safe retries in call order: new attempts of the same calls, same keys (TR-115, TR-117)."""
-        if self.policy.resume_retry != "safe":
+        await self.settle_debt()
+        if self._carried_out or self.policy.resume_retry != "safe" or self._tail_is_lost():
             return []
         await self.session.history()
         receipts = []
         for planned in self.plan():
-            if planned.runs_again and self._decide(planned.receipt).decision is Decision.RETRY:
+            # What this very owner left unknown, by a limit or a Stop, is no matter of a resume (TR-115).
+            earlier = planned.receipt.epoch != self.session.epoch
+            if earlier and planned.runs_again and self._decide(planned.receipt).decision is Decision.RETRY:
                 receipts.append(await self._again(planned.receipt))
+        self._carried_out = True
         return receipts
+
+    def _tail_is_lost(self) -> bool:
+        """Until a person resolved the call that stands for lost entries nothing is carried out (TR-196)."""
+        return any(receipt.tool == "ledger" for receipt in self.session.book.open())
 
     async def _again(self, old: Receipt) -> Receipt:
         attempt_id = self.session.scheduler.new_id("att")
@@ -299,6 +377,10 @@ class Actions:
         if malformed is not None:
             return Answer(400, {"code": malformed, "message": malformed})
         action = Action(request["action"])
+        try:
+            await self.settle_debt()
+        except LedgerError as error:
+            return _storage_failed(error)
         if "items" in request:
             return await self._act_on_items(action, request, caller)
         receipt = self.session.book.get(request["attemptId"])
@@ -451,6 +533,13 @@ class Actions:
             if answer.status != 200:
                 facts = {"attemptId": attempt_id, "action": action.value, "code": answer.body["code"]}
                 self.notify(Notice("parked_dropped", facts))
+
+
+def _stored_arguments(receipt: Receipt) -> Mapping[str, Any] | None:
+    try:
+        return read_arguments(receipt.arguments).value
+    except ArgumentsInvalid:
+        return None
 
 
 def _storage_failed(error: LedgerError) -> Answer:

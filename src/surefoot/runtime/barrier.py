@@ -38,6 +38,7 @@ from surefoot.runtime.tools import (
     Place,
     Prepared,
     Registry,
+    barred,
     classify,
     invoke,
     prepare,
@@ -106,9 +107,9 @@ class Barrier:
         checked = argument_rules.validate(tool, call.arguments, bounds)
         if isinstance(checked, argument_rules.Fault):
             return unlooked(call, checked.code, tool=tool, text=checked.text)
-        barred = None if tool.refuses is None else tool.refuses(checked.value, self.place)
-        if barred is not None:
-            return unlooked(call, barred[0], tool=tool, text=barred[1])
+        never = barred(tool, checked.value, self.place)
+        if never is not None:
+            return unlooked(call, never[0], tool=tool, text=never[1])
         effect = classify(tool, checked.value, self.place)
         notes = effect.notes + (("arguments_absent",) if checked.absent else ())
         display = redact(checked.canonical, tool.secret_arguments)
@@ -461,15 +462,7 @@ class Barrier:
             tries += 1
 
     async def _close_draft(self, live: Live, outcome: Outcome) -> list[Draft]:
-        receipt = live.receipt
-        payload: dict[str, Any] = {
-            "attemptId": receipt.attempt_id,
-            "state": outcome.state.value,
-            "reason": outcome.reason,
-            "errorKind": outcome.error_kind,
-            "effectTrace": drafts.trace_of(outcome, live.looked).value,
-            "finishedAt": self._scheduler.now_ms(),
-        }
+        payload = drafts.closed_fields(outcome, live.looked, self._scheduler.now_ms())
         if outcome.state is State.UNKNOWN:
             payload["executor"] = {"state": self._executor_after(live, outcome).value}
             if outcome.text:
@@ -515,17 +508,9 @@ class Barrier:
         process = {"attemptId": attempt_id, "executor": {"state": outcome.executor or ended.value}}
         made = [Draft(Kind.PROCESS, process)]
         if outcome.state is not State.UNKNOWN:
-            payload = {
-                "attemptId": attempt_id,
-                "settles": True,
-                "state": outcome.state.value,
-                "errorKind": outcome.error_kind,
-                "effectTrace": drafts.trace_of(outcome, live.looked).value,
-                "source": source,
-                "at": self._scheduler.now_ms(),
-                **await self._result_fields(outcome),
-            }
-            made.append(Draft(Kind.LATE, payload))
+            result = await self._result_fields(outcome)
+            payload = drafts.late_fields(outcome, live.looked, source, self._scheduler.now_ms())
+            made.append(Draft(Kind.LATE, {**payload, **result}))
         return made
 
     # Stop -------------------------------------------------------------------------------------
@@ -570,6 +555,23 @@ class Barrier:
         for live in self._live.values():
             if live.looked.tool is not None and live.looked.tool.supervised:
                 left.add(live.receipt.attempt_id)
+
+    async def settle_untaken(self, turn_id: str) -> None:
+        """Record of each call of a turn that was never taken up that it did not start (TR-37)."""
+        waiting = [
+            receipt.attempt_id
+            for receipt in self.session.book.unsettled()
+            if receipt.turn_id == turn_id
+            and receipt.state is State.DISPATCHED
+            and receipt.attempt_id not in self._passing
+            and receipt.attempt_id not in self._unsure
+        ]
+        for attempt_id in waiting:
+            found = refused("cancelled_before_start" if self.stopping else "receipt_not_durable")
+            try:
+                await self.session.append(drafts.never_begun_draft(attempt_id, found))
+            except LedgerError:
+                return  # it stays `dispatched` and reads as not started (TR-23)
 
     def resume(self) -> None:
         """Let calls start again after a stop."""

@@ -35,17 +35,26 @@ def dispatch(reply: Reply, scheduler: Scheduler) -> list[dict[str, Any]]:
 
 
 def as_calls(
-    reply: Reply, dispatched: Sequence[dict[str, Any]], turn_id: str, *, batch_split: bool
+    reply: Reply,
+    dispatched: Sequence[dict[str, Any]],
+    turn_id: str,
+    *,
+    batch_split: bool,
+    repeated_ids: str = "accept",
 ) -> list[Call]:
-    """The calls to run, marked where their message broke off (TR-34) or a block repeats another (TR-33)."""
+    """The calls to run, marked where their message broke off (TR-34) or a block repeats another (TR-33).
+
+    `repeated_ids` is the contract's `ids.repeated_in_reply`; `distinct` says that equal ids say nothing.
+    """
     cut_message = (reply.finish or "") in CUT_FINISHES
     first_of: dict[tuple[str, str, str], str] = {}
-    ids = {call.provider_call_id for call in reply.calls}
+    ids = {(call.provider_call_id or "").strip() for call in reply.calls}
+    telling = repeated_ids != "distinct" and len(ids) > 1
     calls = []
     for position, (asked, given) in enumerate(zip(reply.calls, dispatched, strict=True)):
         is_last = position == len(reply.calls) - 1
         cut = asked.cut or (cut_message and (is_last or not batch_split))
-        same = _sameness(asked) if asked.provider_call_id and len(ids) > 1 else None
+        same = _sameness(asked) if telling and (asked.provider_call_id or "").strip() else None
         original = first_of.setdefault(same, given["callId"]) if same is not None else given["callId"]
         calls.append(
             Call(

@@ -13,7 +13,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.core.model import Draft, Entry, Kind, Notice, Receipt, State, TurnStatus
+from surefoot.core import turns
+from surefoot.core.model import (
+    Draft,
+    EffectTrace,
+    Entry,
+    InspectionState,
+    Kind,
+    Notice,
+    Overlay,
+    Receipt,
+    State,
+    TurnStatus,
+)
 from surefoot.errors import LedgerError, ProviderError, StaleEpoch, SurefootError
 from surefoot.providers.port import Reply, TextDelta, Usage
 from surefoot.runtime.actions import Actions
@@ -27,6 +39,7 @@ from surefoot.runtime.session import Session
 MAX_STEPS = 100
 INVALID_REPEATS = 3
 ABORT_WAIT_SECONDS = 0.25
+END_WAIT_SECONDS = 0.25
 SETTLE_SECONDS = 0.5
 
 
@@ -54,6 +67,10 @@ class Parked:
 class _Turn:
     turn_id: str
     status: TurnStatus = TurnStatus.QUEUED
+    recorded: TurnStatus | None = None
+    """The newest status that is durable."""
+    cancelled: bool = False
+    """A person pressed Stop. It never comes back (TR-180)."""
     steps: int = 0
     text: str = ""
     input_tokens: int | None = None
@@ -88,6 +105,9 @@ class Controller:
         people.on_waiting = self._waiting
         barrier.on_progress = lambda attempt, text: self.notify(
             Notice("progress", {"attemptId": attempt, "text": text})
+        )
+        barrier.on_advice = lambda attempt, fencing: self.notify(
+            Notice("advised", {"attemptId": attempt, "unknown": fencing.attempt_id, "tool": fencing.tool})
         )
         barrier.on_withheld = lambda attempt, error: self.notify(
             Notice("outcome_withheld", {"attemptId": attempt, "cause": error.message})
@@ -150,21 +170,33 @@ class Controller:
             return Parked("")
         return await self._run(None)
 
+    def take_parked(self) -> list[str]:
+        """The words parked so far, oldest first; whoever takes them delivers them (TR-184)."""
+        parked, self.parked = self.parked, []
+        return parked
+
     async def _run(self, text: str | None) -> TurnEnd:
+        """One turn, as work of its own: a caller who gives up presses Stop and leaves nothing half way."""
         self.state = "running"
         turn = _Turn(self._scheduler.new_id("trn"))
         self._turn = turn
         self.barrier.resume()
+        work = self._scheduler.spawn(self._whole(turn, text), f"turn {turn.turn_id}")
+        return await self._scheduler.watched(
+            work, on_cancel=lambda: self._scheduler.spawn(self.stop(), "stop")
+        )
+
+    async def _whole(self, turn: _Turn, text: str | None) -> TurnEnd:
         try:
             await self.session.history()
             await self.actions.carry_out()
             await self._begin(turn, text)
-            turn.task = self._scheduler.spawn(self._steps(turn), f"turn {turn.turn_id}")
+            turn.task = self._scheduler.spawn(self._steps(turn), f"steps {turn.turn_id}")
             await self._scheduler.wait(turn.task)
             return await self._finish(turn)
         finally:
             self._turn = None
-            self.state = "closed" if self.session.lost else "idle"
+            self.state = "closed" if self.session.lost or self.session.closed else "idle"
 
     async def _begin(self, turn: _Turn, text: str | None) -> None:
         drafts = [*self._level_change(), self._turn_draft(turn, TurnStatus.QUEUED)]
@@ -173,7 +205,7 @@ class Controller:
             drafts.append(Draft(Kind.USER, {"turnId": turn.turn_id, "text": text or "", "facts": facts}))
         drafts.append(self._turn_draft(turn, TurnStatus.RUNNING))
         await self.session.append(*drafts)
-        turn.status = TurnStatus.RUNNING
+        turn.status = turn.recorded = TurnStatus.RUNNING
 
     def _level_change(self) -> list[Draft]:
         """A barrier level that the owner set anew is an entry before anything runs under it (TR-83)."""
@@ -183,7 +215,7 @@ class Controller:
         return [Draft(Kind.BARRIER_SET, {"old": old, "new": new, "who": "owner", "channel": "settings"})]
 
     async def _steps(self, turn: _Turn) -> None:
-        while await self._step(turn):
+        while not turn.cancelled and await self._step(turn):
             await self.actions.border()
             if turn.steps >= self.max_steps:
                 turn.ended_softly = "iteration_limit"
@@ -208,6 +240,8 @@ class Controller:
             notify=self.notify,
         )
         turn.asking = False
+        if turn.cancelled:
+            return False  # a late reply is neither committed nor run
         self._count(turn, reply)
         if not reply.calls and not reply.text.strip():
             return self._wordless(turn, reply)
@@ -216,7 +250,13 @@ class Controller:
         turn.text = reply.text
         if not reply.calls:
             return False
-        asked = as_calls(reply, calls, turn.turn_id, batch_split=self.model.batch_split)
+        asked = as_calls(
+            reply,
+            calls,
+            turn.turn_id,
+            batch_split=self.model.batch_split,
+            repeated_ids=getattr(self.model, "repeated_ids", "accept"),
+        )
         receipts = await run_batch(self.barrier, asked, self._scheduler)
         return self._goes_on(turn, receipts)
 
@@ -272,31 +312,48 @@ class Controller:
         error = None if turn.task.cancelled() else turn.task.exception()
         if isinstance(error, StaleEpoch):
             raise error
-        if turn.status is TurnStatus.CANCELLING or turn.task.cancelled():
-            return await self._end(turn, TurnStatus.CANCELLED, "stopped_by_person")
-        if error is not None:
-            if not isinstance(error, SurefootError):
-                raise error
-            return await self._end(turn, TurnStatus.FAILED, error.code, error)
-        if turn.ended_softly:
-            return await self._end(turn, TurnStatus.FAILED, turn.ended_softly)
-        return await self._end(turn, TurnStatus.COMPLETED, None)
+        cancelled = turn.cancelled or turn.task.cancelled()
+        ended = turns.verdict(
+            cancelled=cancelled, paused=False, failed=error is not None or turn.ended_softly is not None
+        )
+        if cancelled:
+            return await self._end(turn, ended, "stopped_by_person")
+        if error is not None and not isinstance(error, SurefootError):
+            await self._end(turn, ended, "internal_error")  # the fault is ours; the turn still ends (TR-182)
+            raise error
+        reason = turn.ended_softly if error is None else error.code
+        return await self._end(turn, ended, reason, error)
 
     async def _end(
         self, turn: _Turn, status: TurnStatus, reason: str | None, error: SurefootError | None = None
     ) -> TurnEnd:
-        if status is TurnStatus.CANCELLED and turn.status is not TurnStatus.CANCELLING:
-            await self._move(turn, TurnStatus.CANCELLING, reason)
-        await self._move(turn, status, reason)
+        # A disk that hangs must not hold the person who pressed Stop; the record goes on behind (TR-74).
+        patience = END_WAIT_SECONDS if status is TurnStatus.CANCELLED else None
+        record = self._scheduler.spawn(self._settle_turn(turn, status, reason), f"end {turn.turn_id}")
+        if not await self._scheduler.wait(record, seconds=patience):
+            facts = {"status": status.value, "cause": "the ledger has not answered yet"}
+            self.notify(Notice("turn_not_recorded", facts))
+        elif not record.cancelled() and (failure := record.exception()) is not None:
+            raise failure
         usage = Usage(turn.input_tokens, turn.output_tokens)
         return TurnEnd(turn.turn_id, status, reason, turn.text, turn.steps, usage, error)
 
+    async def _settle_turn(self, turn: _Turn, status: TurnStatus, reason: str | None) -> None:
+        """The last moves of a turn, and the calls of it that nobody will start any more."""
+        if status is TurnStatus.CANCELLED and turn.recorded is not TurnStatus.CANCELLING:
+            await self._move(turn, TurnStatus.CANCELLING, reason)
+        await self.barrier.settle_untaken(turn.turn_id)
+        await self._move(turn, status, reason)
+
     async def _move(self, turn: _Turn, status: TurnStatus, reason: str | None) -> None:
         """Record a move of the turn; a ledger that cannot be written leaves it to the next owner, and says so."""
-        turn.status = status
+        if turn.recorded is not None and turns.move(turn.recorded, status) is not None:
+            return  # another move came first; a turn only moves as TR-179 says
+        before, turn.recorded, turn.status = turn.recorded, status, status
         try:
             await self.session.append(self._turn_draft(turn, status, reason))
         except LedgerError as error:
+            turn.recorded = before
             self.notify(Notice("turn_not_recorded", {"status": status.value, "cause": error.message}))
 
     def _turn_draft(self, turn: _Turn, status: TurnStatus, reason: str | None = None) -> Draft:
@@ -305,7 +362,7 @@ class Controller:
     async def _waiting(self, waiting: bool) -> None:
         turn = self._turn
         wanted = TurnStatus.WAITING_USER if waiting else TurnStatus.RUNNING
-        if turn is None or turn.status not in (TurnStatus.RUNNING, TurnStatus.WAITING_USER):
+        if turn is None or turn.cancelled or turn.recorded is None:
             return
         if turn.status is not wanted:
             await self._move(turn, wanted, None)
@@ -317,11 +374,15 @@ class Controller:
     async def stop(self) -> None:
         """End the turn. The cancel is recorded first, but the signal waits at most 250 ms for it (TR-180)."""
         turn = self._turn
-        if turn is None or turn.status is TurnStatus.CANCELLING:
+        if turn is None or turn.cancelled:
             return
-        turn.status = TurnStatus.CANCELLING
-        record = self._scheduler.spawn(self._move(turn, TurnStatus.CANCELLING, "stopped_by_person"), "cancel")
-        await self._scheduler.wait(record, seconds=ABORT_WAIT_SECONDS)
+        turn.cancelled = True
+        if turn.recorded is not None:
+            moving = self._move(turn, TurnStatus.CANCELLING, "stopped_by_person")
+            record = self._scheduler.spawn(moving, "cancel")
+            await self._scheduler.wait(record, seconds=ABORT_WAIT_SECONDS)
+            if record.done() and not record.cancelled():
+                record.exception()  # a lost session is told by the turn itself
         self.barrier.stopping = True
         self.people.withdraw()
         if turn.asking and turn.task is not None:
@@ -361,6 +422,16 @@ class Controller:
         if receipt is not None and receipt.state is not State.DISPATCHED:
             facts = {"receipt": receipt, "position": entry.position, "entry": str(entry.kind)}
             self.notify(Notice("receipt", facts))
+            if entry.kind == Kind.LATE and _said_absent(receipt):
+                # Somebody was told that it had not happened, and it had (TR-43).
+                self.notify(Notice("effect_after_absent", {"attemptId": attempt_id}))
+
+
+def _said_absent(receipt: Receipt) -> bool:
+    if receipt.effect_trace is EffectTrace.NONE:
+        return False
+    looked_absent = (receipt.inspection or {}).get("state") == InspectionState.ABSENT_FENCED
+    return looked_absent or receipt.has(Overlay.DENIED)
 
 
 __all__ = ["Controller", "Model", "Parked", "ProviderError", "TurnEnd"]

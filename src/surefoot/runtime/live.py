@@ -57,6 +57,8 @@ class Looked:
     """Redacted arguments, the only form shown anywhere (TR-5)."""
     refused: Refused | None = None
     notes: tuple[str, ...] = ()
+    satisfied: frozenset[str] = frozenset()
+    """Open attempts at the same write whose intents all hold now (TR-92)."""
 
 
 @dataclass(slots=True)
@@ -80,10 +82,18 @@ Permits = Callable[[Looked], Awaitable[Permit]]
 """Asks rules, and a person where the rules say so; never about a call the barrier would refuse."""
 
 
-class Hooks(Protocol):
-    """Pre- and post-tool hooks. Each of their effects is a call of its own (TR-25)."""
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A hook's new form of a call; it goes back to D2 with it (TR-24)."""
 
-    async def before(self, looked: Looked) -> Refused | None: ...
+    asked_name: str
+    arguments: str
+
+
+class Hooks(Protocol):
+    """Pre- and post-tool hooks. Each of their effects is a call of its own: `Barrier.nested` (TR-25)."""
+
+    async def before(self, looked: Looked) -> Refused | Changed | None: ...
 
     async def after(self, receipt: Receipt) -> None: ...
 

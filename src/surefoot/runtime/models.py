@@ -77,6 +77,7 @@ class EndpointModel:
     ) -> None:
         self.wire = wire.name
         self.batch_split = bool(contract["pairing.batch_split"])
+        self.repeated_ids = str(contract["ids.repeated_in_reply"])
         self.endpoint = endpoint
         self._client = client
         self._wire = wire

@@ -106,10 +106,14 @@ async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
     """
     drafts: list[Draft] = []
     lost = session.claim.tail.lost
+    replaced = await _replaced_epochs(session)
     for receipt in session.book.unsettled():
-        drafts.append(_judge(session, receipt, supervision, tail_lost=lost))
+        told = await _stored_answer(session, receipt)
+        alive = receipt.epoch in replaced
+        drafts.append(told or _judge(session, receipt, supervision, tail_lost=lost, alive=alive))
     for receipt in session.book.open():
         drafts.extend(_late_truth(session, receipt, supervision))
+        drafts.extend(_ended_with_its_owner(receipt, replaced))
     judged = tuple(draft.payload["attemptId"] for draft in drafts)
     if lost and not _stands_for_the_tail(session):
         drafts.extend(_tail_call(session))
@@ -123,7 +127,49 @@ async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
     return Reconciled(judged, turn, silent, lost)
 
 
-def _judge(session: Session, receipt: Receipt, supervision: Supervision, *, tail_lost: bool) -> Draft:
+async def _replaced_epochs(session: Session) -> frozenset[int]:
+    """Epochs of owners that a person replaced while they may have been alive (TR-175).
+
+    Of every other earlier owner the death was proven before the next one began.
+    """
+    claim = session.claim
+    concerned = {receipt.epoch for receipt in (*session.book.unsettled(), *session.book.open())}
+    if concerned <= {claim.previous_epoch, claim.epoch}:
+        return frozenset({claim.previous_epoch} if claim.taken_over else ())
+    entries = await session.ledger.read(session.session_id)
+    return frozenset(
+        int(entry.payload["previousEpoch"])
+        for entry in entries
+        if entry.kind == Kind.SESSION_OWNED and entry.payload.get("takenOver")
+    )
+
+
+async def _stored_answer(session: Session, receipt: Receipt) -> Draft | None:
+    """A person answered, that became durable, and the owner died before the call was closed (TR-169)."""
+    if not receipt.interaction or receipt.state is not State.STARTED:
+        return None
+    entries = await session.ledger.read(session.session_id, after=receipt.started_position or 0)
+    for entry in entries:
+        payload = entry.payload
+        answered = entry.kind == Kind.ANSWER and payload.get("verdict") == "answered"
+        if answered and payload.get("attemptId") == receipt.attempt_id:
+            outcome = Outcome(f"The person answered:\n{payload.get('text', '')}")
+            return _closed(receipt, outcome, session.scheduler.now_ms(), ExecutorState.ENDED)
+    return None
+
+
+def _ended_with_its_owner(receipt: Receipt, replaced: frozenset[int]) -> list[Draft]:
+    """A body that outlived its limit was recorded as alive; its owner's death ended it (TR-208)."""
+    recorded = (receipt.executor or {}).get("state")
+    if receipt.process is not None or recorded != ExecutorState.ALIVE or receipt.epoch in replaced:
+        return []
+    ended = ExecutorState.NOT_PROVEN if "starts_processes" in receipt.notes else ExecutorState.ENDED
+    return [Draft(Kind.PROCESS, {"attemptId": receipt.attempt_id, "executor": {"state": ended.value}})]
+
+
+def _judge(
+    session: Session, receipt: Receipt, supervision: Supervision, *, tail_lost: bool, alive: bool
+) -> Draft:
     now_ms = session.scheduler.now_ms()
     if receipt.state is State.DISPATCHED:
         if tail_lost and receipt.epoch == session.claim.previous_epoch:
@@ -138,7 +184,7 @@ def _judge(session: Session, receipt: Receipt, supervision: Supervision, *, tail
             return _closed(receipt, judged.outcome, now_ms, judged.executor, judged.process)
         return _closed(receipt, _owner_died(), now_ms, judged.executor, judged.process)
     # The owner was proven dead, and with it every thread of its own; a take-over proves nothing (TR-175).
-    executor = ExecutorState.ALIVE if session.claim.taken_over else ExecutorState.ENDED
+    executor = ExecutorState.ALIVE if alive else ExecutorState.ENDED
     if executor is ExecutorState.ENDED and "starts_processes" in receipt.notes:
         executor = ExecutorState.NOT_PROVEN
     return _closed(receipt, _owner_died(), now_ms, executor)

@@ -23,11 +23,18 @@ UNCERTAIN_TRIES = 3
 
 
 @dataclass(frozen=True, slots=True)
+class Found(Appended):
+    """Durable after all: the answer of the commit was lost, and its entries were found later (TR-27)."""
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseTimes:
     """Length of the lease and of one renewal period, in seconds (TR-174)."""
 
     lease_seconds: float = 30.0
     renewal_seconds: float = 10.0
+    extension_seconds: float = 600.0
+    """How far at most an effect's deadline extends it (TR-175)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,8 @@ class Session:
         self.recorded_level: str | None = None
         self.lost = False
         """True once another owner took the session; nothing starts any more."""
+        self.closed = False
+        """True once it was given back; what was not written by then is the next owner's to judge."""
         self.broken: LedgerError | None = None
         """Why no tool may start now: the last write failed (TR-26). Cleared by the next one that succeeds."""
         self.on_lost: Callable[[], None] = lambda: None
@@ -70,6 +79,8 @@ class Session:
         self._times = times
         self._lease_until_boot_ms = 0
         self._renewing: Any = None
+        self._uncertain: LedgerUncertain | None = None
+        """The newest commit of which nobody knows yet whether it is durable."""
         self._watchers: list[Callable[[Entry], None]] = []
 
     @classmethod
@@ -88,13 +99,24 @@ class Session:
         """
         name = wanted.session_id or scheduler.new_id("ses")
         draft = None if wanted.opening is None else Draft(Kind.SESSION_OPENED, dict(wanted.opening))
-        answer = await ledger.claim(name, owner, opening=draft, take_over=wanted.take_over)
-        if isinstance(answer, Held):
-            return answer
-        session = cls(ledger, answer, scheduler, times or LeaseTimes())
-        await session._renew()
-        session._renewing = scheduler.spawn(session._keep_lease(), f"lease {name}")
-        return session
+
+        async def become() -> Session | Held:
+            answer = await ledger.claim(name, owner, opening=draft, take_over=wanted.take_over)
+            if isinstance(answer, Held):
+                return answer
+            session = cls(ledger, answer, scheduler, times or LeaseTimes())
+            await session._renew()
+            session._renewing = scheduler.spawn(session._keep_lease(), f"lease {name}")
+            return session
+
+        async def give_back() -> None:
+            owned = await claiming
+            if isinstance(owned, Session):
+                await owned.close()
+
+        claiming = scheduler.spawn(become(), f"claim {name}")
+        # A caller who gave up in the middle of the claim must not leave an ownership behind (TR-178).
+        return await scheduler.watched(claiming, on_cancel=lambda: scheduler.spawn(give_back(), "give back"))
 
     async def history(self) -> History:
         """The conversation so far, folded from the ledger on first use and kept current after that.
@@ -130,6 +152,7 @@ class Session:
         self, drafts: tuple[Draft, ...], judge: Judge | None, after: int | None
     ) -> Appended | NotAppended:
         try:
+            await self._look_up_uncertain()
             answer = await self._append_certainly(drafts, judge, after)
         except LedgerError as error:
             self.broken = error
@@ -157,16 +180,26 @@ class Session:
             await self.scheduler.sleep(wait_seconds)
             try:
                 found = await self.ledger.resolve(pending)
-            except LedgerUncertain as still:
-                pending = still
+            except LedgerUncertain:
                 continue
             if found is None:
                 raise LedgerError(
                     "the commit failed and its entry is certainly not in the ledger",
                     next_command="surefoot doctor",
                 )
-            return Appended(found)
+            return Found(found)
+        self._uncertain = pending
         raise pending
+
+    async def _look_up_uncertain(self) -> None:
+        """Nothing is written behind a commit nobody is certain of; what it did is folded first (TR-27)."""
+        pending = self._uncertain
+        if pending is None:
+            return
+        found = await self.ledger.resolve(pending)
+        if pending is self._uncertain:
+            self._uncertain = None
+            self._fold(found or ())
 
     def _fold(self, entries: tuple[Entry, ...]) -> None:
         for entry in entries:
@@ -198,10 +231,20 @@ class Session:
             return False
         return self.may_begin() or (await self._renew() and self.may_begin())
 
-    async def _renew(self) -> bool:
+    async def cover(self, deadline_span_ms: int) -> bool:
+        """Hold the lease over an effect that may take this long, at most `extension_seconds` of it (TR-175)."""
+        most_ms = int(self._times.extension_seconds * 1000)
+        wanted_ms = min(deadline_span_ms, most_ms)
+        if not self.lost and self._lease_until_boot_ms >= self.scheduler.boot_ms() + wanted_ms:
+            return True
+        # A little more than asked for, so that calls in a row do not renew one by one.
+        lease_ms = int(self._times.lease_seconds * 1000)
+        return await self._renew(max(wanted_ms, min(wanted_ms + lease_ms, most_ms)))
+
+    async def _renew(self, wanted_ms: int = 0) -> bool:
         # Counted from before the request: the store may have granted it at any moment since.
         asked_boot_ms = self.scheduler.boot_ms()
-        span_ms = int(self._times.lease_seconds * 1000)
+        span_ms = max(wanted_ms, int(self._times.lease_seconds * 1000))
         try:
             kept = await self.ledger.renew(
                 self.session_id, epoch=self.epoch, until_ms=self.scheduler.now_ms() + span_ms
@@ -212,15 +255,19 @@ class Session:
         if not kept:
             self._lose()
             return False
-        self._lease_until_boot_ms = asked_boot_ms + span_ms
+        self._lease_until_boot_ms = max(self._lease_until_boot_ms, asked_boot_ms + span_ms)
         return True
 
     async def _keep_lease(self) -> None:
         while not self.lost:
             await self.scheduler.sleep(self._times.renewal_seconds)
-            if not self.lost and not await self._renew() and not self.may_begin():
-                # The ledger cannot be reached and the lease is over: bodies must not outlive it.
+            if not self.lost and not await self._renew() and self._ends_before_next_try():
+                # The ledger cannot be reached: bodies are told to end before the lease does (TR-175).
                 self.on_lost()
+
+    def _ends_before_next_try(self) -> bool:
+        next_boot_ms = self.scheduler.boot_ms() + int(self._times.renewal_seconds * 1000)
+        return next_boot_ms >= self._lease_until_boot_ms
 
     def _lose(self) -> None:
         if not self.lost:
@@ -231,9 +278,10 @@ class Session:
         """Give the session back. Called on every path; a second call does nothing (TR-178)."""
         if self._renewing is None:
             return
-        self._renewing.cancel()
-        await self.scheduler.wait(self._renewing)
-        self._renewing = None
+        renewing, self._renewing = self._renewing, None
+        renewing.cancel()
+        await self.scheduler.wait(renewing)
+        self.closed = True
         try:
             await self.ledger.release(self.session_id, epoch=self.epoch)
         except LedgerError as error:

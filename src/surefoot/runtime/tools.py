@@ -118,6 +118,9 @@ class Tool:
     """Fixed, or computed from the validated arguments; must be pure (EC-6)."""
     looks_up: Callable[[Arguments, Place], tuple[str, ...]] | None = None
     """Paths whose symbolic links are resolved before the call is classified, since classifiers are pure."""
+    refuses: Callable[[Arguments, Place], tuple[str, str] | None] | None = None
+    """Code and text for a target that may never be touched, before it is classified and before
+    anybody is asked about it (EC-16); None lets pass."""
     prepare: Callable[[Arguments, Place, Receipt, Mapping[str, Any]], Awaitable[Prepared]] | None = None
     """`(arguments, place, receipt so far, services)`; runs after permission and before D6."""
     aliases: tuple[str, ...] = ()
@@ -305,6 +308,31 @@ def looked_up(tool: Tool, arguments: Arguments, place: Place) -> Place:
         return place
     real = {path: os.path.realpath(path) for path in tool.looks_up(arguments, place)}
     return replace(place, real_paths={**place.real_paths, **real})
+
+
+def barred(tool: Tool, arguments: Arguments, place: Place) -> tuple[str, str] | None:
+    """Why this target may never be touched (EC-16); what cannot be told here is told when it is prepared."""
+    if tool.refuses is None:
+        return None
+    try:
+        return tool.refuses(arguments, place)
+    except Exception:
+        return None
+
+
+async def prepare(
+    tool: Tool, arguments: Arguments, place: Place, receipt: Receipt, services: Mapping[str, Any]
+) -> Prepared:
+    """What the tool lays ready before D6; one that cannot starts nothing (TR-105)."""
+    if tool.prepare is None:
+        return Prepared()
+    try:
+        return await tool.prepare(arguments, place, receipt, services)
+    except Exception as error:
+        said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        return Prepared(
+            refuse=("receipt_not_durable", f"Nothing was started: it could not be prepared ({said}).")
+        )
 
 
 def scope_of(tool: Tool, receipt: Receipt) -> tuple[str, tuple[str, ...]]:

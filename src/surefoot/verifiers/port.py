@@ -65,3 +65,7 @@ class IntentVerifier(Protocol):
     def undisturbed(self, call: Receipt) -> bool:
         """True when every write intent of the call is satisfied or unchanged now."""
         ...
+
+    def satisfied(self, call: Receipt) -> bool:
+        """True when the call has write intents and all of them hold now (TR-92)."""
+        ...

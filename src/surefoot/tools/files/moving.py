@@ -17,6 +17,7 @@ from surefoot.tools.files.changes import ALREADY, CHANGED, Change
 from surefoot.tools.files.disk import Disk
 from surefoot.tools.files.paths import (
     PATH,
+    barred,
     ledger_refusal,
     lexical,
     locate,
@@ -200,6 +201,7 @@ def _delete_tool(seen: SeenFiles, verifier: FilesVerifier, disk: Disk | None) ->
         },
         sync_body=PlanBody(seen, disk),
         effect=path_effect(EffectClass.NON_IDEMPOTENT, "path"),
+        refuses=barred("path", follow=False),
         prepare=_preparing(_plan_delete, EffectClass.NON_IDEMPOTENT, "path"),
         aliases=("delete_file", "remove_file", "Delete"),
         rule_name="Write",
@@ -228,6 +230,7 @@ def _move_tool(seen: SeenFiles, verifier: FilesVerifier, disk: Disk | None) -> T
         },
         sync_body=PlanBody(seen, disk),
         effect=path_effect(EffectClass.NON_IDEMPOTENT, "source", "target"),
+        refuses=barred("source", "target", follow=False),
         prepare=_preparing(_plan_move, EffectClass.NON_IDEMPOTENT, "source", "target"),
         aliases=("move_file", "rename", "Move"),
         rule_name="Write",
@@ -249,6 +252,7 @@ def _folder_tool(seen: SeenFiles, verifier: FilesVerifier, disk: Disk | None) ->
         },
         sync_body=PlanBody(seen, disk),
         effect=path_effect(EffectClass.IDEMPOTENT_WRITE, "path"),
+        refuses=barred("path"),
         prepare=_preparing(_plan_folder, EffectClass.IDEMPOTENT_WRITE, "path"),
         aliases=("create_directory", "mkdir", "make_dir"),
         rule_name="Write",

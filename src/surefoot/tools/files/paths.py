@@ -69,6 +69,16 @@ def outside_roots(located: Located, place: Place) -> tuple[str, str] | None:
     )
 
 
+def barred(*names: str, follow: bool = True) -> Callable[[Arguments, Place], tuple[str, str] | None]:
+    """The check of EC-16 over the path arguments `names`, before class and permission."""
+
+    def refuses(arguments: Arguments, place: Place) -> tuple[str, str] | None:
+        located = (locate(arguments[name], place, follow=follow) for name in names)
+        return next(filter(None, (outside_roots(one, place) for one in located)), None)
+
+    return refuses
+
+
 def ledger_refusal(path: str) -> tuple[str, str]:
     """The refusal of a file of surefoot's own ledger (TR-191)."""
     return (

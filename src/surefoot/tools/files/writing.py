@@ -16,7 +16,16 @@ from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass, Receipt
 from surefoot.runtime.tools import Arguments, Outcome, Place, Prepared, Tool
 from surefoot.tools.files.disk import Disk
-from surefoot.tools.files.paths import PATH, lexical, locate, path_effect, path_subjects, reach_of, shown
+from surefoot.tools.files.paths import (
+    PATH,
+    barred,
+    lexical,
+    locate,
+    path_effect,
+    path_subjects,
+    reach_of,
+    shown,
+)
 from surefoot.tools.files.plans import (
     Found,
     Impossible,
@@ -256,6 +265,7 @@ def write_tool(seen: SeenFiles, verifier: FilesVerifier, disk: Disk | None = Non
         },
         sync_body=PlanBody(seen, disk),
         effect=_write_effect,
+        refuses=barred("path"),
         prepare=preparing(_plan_write, _write_effect, seen),
         aliases=("write_file", "Write", "create_file"),
         rule_name="Write",
@@ -285,6 +295,7 @@ def edit_tools(seen: SeenFiles, verifier: FilesVerifier, disk: Disk | None = Non
         },
         sync_body=PlanBody(seen, disk),
         effect=effect,
+        refuses=barred("path"),
         prepare=preparing(_plan_edit, effect, seen),
         aliases=("edit_file", "Edit", "str_replace"),
         rule_name="Edit",
@@ -310,6 +321,7 @@ def edit_tools(seen: SeenFiles, verifier: FilesVerifier, disk: Disk | None = Non
         },
         sync_body=PlanBody(seen, disk),
         effect=effect,
+        refuses=barred("path"),
         prepare=preparing(_plan_edit, effect, seen),
         aliases=("multiedit", "MultiEdit"),
         rule_name="Edit",
