@@ -31,6 +31,8 @@ from surefoot.runtime.actions import Actions, Policy
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.controller import Controller
 from surefoot.runtime.desk import Desk
+from surefoot.runtime.guarded import Guarded
+from surefoot.runtime.live import Looked, Permit, Permits
 from surefoot.runtime.models import EndpointModel, Model
 from surefoot.runtime.people import Asker, People
 from surefoot.runtime.permission import Mode, parse_rules
@@ -96,19 +98,23 @@ class App:
         Raises `SessionMissing`, `SessionHeld`, `LedgerError`.
         """
         session_id = await self._which(ref, new=new, continue_newest=continue_newest)
-        wanted = Wanted(
-            session_id, opening=self._opening() if session_id is None else None, take_over=take_over
-        )
-        times = LeaseTimes(self.limits.lease_seconds, self.limits.lease_renewal_seconds)
-        session = await Session.open(self.ledger, self.scheduler, self.owner, wanted, times=times)
-        if isinstance(session, Held):
-            raise _held(session, wanted.session_id or "")
-        self._stack.push_async_callback(session.close)
+        session = await self._own(session_id, take_over=take_over)
         controller = await self._controller(session)
         if self.on_notice is not None:
             controller.subscribe(self.on_notice)
         await controller.open()
         return controller
+
+    async def guarded(self, session_id: str | None = None) -> Guarded:
+        """Own a session for calls of a program of the user's own, without model or controller.
+
+        Raises `SessionMissing`, `SessionHeld`, `LedgerError`.
+        """
+        session = await self._own(session_id, take_over=False)
+        barrier, _, actions = self._around(session, permits=_let)
+        guarded = Guarded(session, barrier, actions)
+        await guarded.open()
+        return guarded
 
     async def _which(self, ref: str | None, *, new: bool, continue_newest: bool) -> str | None:
         if new or (ref is None and not continue_newest):
@@ -121,6 +127,16 @@ class App:
                 )
             return max(rows, key=lambda row: row.changed_ms).session_id
         return find_session(rows, ref)
+
+    async def _own(self, session_id: str | None, *, take_over: bool) -> Session:
+        opening = self._opening() if session_id is None else None
+        wanted = Wanted(session_id, opening=opening, take_over=take_over)
+        times = LeaseTimes(self.limits.lease_seconds, self.limits.lease_renewal_seconds)
+        session = await Session.open(self.ledger, self.scheduler, self.owner, wanted, times=times)
+        if isinstance(session, Held):
+            raise _held(session, session_id or "")
+        self._stack.push_async_callback(session.close)
+        return session
 
     def _opening(self) -> Mapping[str, Any]:
         return {
@@ -137,6 +153,12 @@ class App:
             return self.settings.model  # a part put in its place needs no endpoint
 
     async def _controller(self, session: Session) -> Controller:
+        barrier, people, actions = self._around(session)
+        model = self.model or await self._endpoint_model(barrier.registry)
+        return Controller(session, barrier, people, model, actions)
+
+    def _around(self, session: Session, *, permits: Permits | None = None) -> tuple[Barrier, People, Actions]:
+        """Barrier, people and actions of one owned session, wired to each other."""
         registry = self.registry(session)
         permissions = self.settings.permissions
         roots = tuple(str(root) for root in self.place.roots)
@@ -148,7 +170,7 @@ class App:
             registry,
             self.place,
             self.owner,
-            permits=people.permit,
+            permits=permits or people.permit,
             services=services,
             limits=self.limits,
         )
@@ -167,9 +189,8 @@ class App:
                 "earlier": lambda receipt: _earlier(session, receipt),
             }
         )
-        model = self.model or await self._endpoint_model(registry)
         session.level = BarrierLevel(self.settings.recovery.barrier)
-        return Controller(session, barrier, people, model, actions)
+        return barrier, people, actions
 
     def registry(self, session: Session | None = None) -> Registry:
         """The built-in tools, and those of the program that opened this app."""
@@ -346,6 +367,11 @@ def _held(held: Held, session_id: str) -> SessionHeld:
         since=held.since_ms,
         how=held.how,
     )
+
+
+async def _let(looked: Looked) -> Permit:
+    """A program that guards its own functions is their owner: nobody else is asked."""
+    return Permit(True)
 
 
 def _is_named(tool: Tool, names: Sequence[str]) -> bool:

@@ -1,0 +1,250 @@
+"""surefoot inside a program of your own: sessions, guarded functions, sync and async.
+
+Owns: the shape of the library's few doors, and the one bridge for synchronous users.
+Does not own: what a call goes through (`runtime.barrier`), the wiring (`app`).
+
+    async with surefoot.open() as ledger:
+        async with ledger.session() as session:
+            charge = session.guard(charge_card, effect="NON_IDEMPOTENT", reach=["host:bank.example"])
+            await charge(amount=5)
+
+Used as a plain `with`, the same objects take no `await`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+import json
+import os
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from surefoot.errors import UsageError
+
+if TYPE_CHECKING:
+    from surefoot.app import App
+    from surefoot.runtime.guarded import Guarded
+    from surefoot.runtime.tools import Tool
+
+T = TypeVar("T")
+
+
+class Opened:
+    """A project's ledger, opened for guarded calls. Use it with `async with` or with `with`."""
+
+    def __init__(self, directory: Path | str | None, ledger: Path | str | None) -> None:
+        self._directory = Path(directory or ".")
+        self._ledger = None if ledger is None else Path(ledger)
+        self._stack = AsyncExitStack()
+        self._bridge: _Bridge | None = None
+        self._app: App | None = None
+
+    async def __aenter__(self) -> Opened:
+        from surefoot import app, config
+
+        environ = dict(os.environ)
+        if self._ledger is not None:
+            environ["SUREFOOT_HOME"] = str(self._ledger)
+        settings = config.load_settings({}, environ, self._directory)
+        opening = app.open_app(settings, directory=self._directory)
+        self._app = await self._stack.enter_async_context(opening)
+        return self
+
+    async def __aexit__(self, *exit_: object) -> None:
+        await self._stack.aclose()
+
+    def __enter__(self) -> Opened:
+        with ExitStack() as opening:
+            self._bridge = opening.enter_context(closing(_Bridge()))
+            self._bridge.run(self.__aenter__())
+            opening.pop_all()  # opened: from here on `__exit__` closes the bridge
+        return self
+
+    def __exit__(self, *exit_: object) -> None:
+        if self._bridge is not None:
+            self._bridge.run(self.__aexit__())
+            self._bridge.close()
+
+    def session(self, session_id: str | None = None) -> GuardedSession:
+        """A session: a new one, or an existing one by its id. Own it with `async with` or `with`.
+
+        Raises when it is entered: `SessionHeld` (another live process owns it), `SessionMissing`.
+        """
+        if self._app is None:
+            raise UsageError("open the ledger first: `with surefoot.open() as ledger:`")
+        return GuardedSession(self._app, session_id, self._bridge)
+
+
+class GuardedSession:
+    """One durable session of guarded calls."""
+
+    def __init__(self, app: App, session_id: str | None, bridge: _Bridge | None) -> None:
+        self._app = app
+        self._wanted = session_id
+        self._bridge = bridge
+        self._guarded: Guarded | None = None
+
+    async def __aenter__(self) -> GuardedSession:
+        self._guarded = await self._app.guarded(self._wanted)
+        return self
+
+    async def __aexit__(self, *exit_: object) -> None:
+        if self._guarded is not None:
+            await self._guarded.session.close()
+
+    def __enter__(self) -> GuardedSession:
+        return self._synchronous().run(self.__aenter__())
+
+    def __exit__(self, *exit_: object) -> None:
+        self._synchronous().run(self.__aexit__())
+
+    @property
+    def id(self) -> str:
+        """Full id of this session."""
+        return self._entered().session_id
+
+    def guard(
+        self,
+        function: Callable[..., Any],
+        *,
+        effect: str = "UNKNOWN",
+        reach: Sequence[str] = ("*",),
+        name: str | None = None,
+        **declared: Any,
+    ) -> Callable[..., Any]:
+        """A function whose every call has a durable receipt before it runs, and is fenced while it must be.
+
+        `effect` is one of the four classes; `reach` names what it touches; `declared` are further fields
+        of `surefoot.Tool` (`verifier`, `time_limit_seconds`, `key_argument`, …). A parameter named
+        `attempt` is filled with the `LiveAttempt`: key, deadline, ids. The guarded function takes keyword
+        arguments that are JSON, and `identity=` for a call that a retrying caller may ask for twice.
+
+        Raises: as `runtime.guarded.Guarded.call`.
+        """
+        tool = tool_of(function, effect=effect, reach=reach, name=name, **declared)
+
+        async def call(*, identity: str | None = None, **arguments: Any) -> Any:
+            return json.loads(await self._entered().call(tool, arguments, identity=identity))
+
+        if self._bridge is None:
+            return functools.wraps(function)(call)
+        bridge = self._bridge
+
+        def call_and_wait(*, identity: str | None = None, **arguments: Any) -> Any:
+            return bridge.run(call(identity=identity, **arguments))
+
+        return functools.wraps(function)(call_and_wait)
+
+    def open_calls(self) -> list[dict[str, Any]]:
+        """The calls that may have happened and that nobody has decided about, as in the snapshot."""
+        snapshot = self._entered().actions.snapshot()
+        return [call for call in snapshot["calls"] if call["open"]]
+
+    def _entered(self) -> Guarded:
+        if self._guarded is None:
+            raise UsageError("own the session first: `with ledger.session() as session:`")
+        return self._guarded
+
+    def _synchronous(self) -> _Bridge:
+        if self._bridge is None:
+            raise UsageError(
+                "this ledger was opened with `async with`; use `async with` for its sessions too"
+            )
+        return self._bridge
+
+
+def tool_of(
+    function: Callable[..., Any],
+    *,
+    effect: str = "UNKNOWN",
+    reach: Sequence[str] = ("*",),
+    name: str | None = None,
+    **declared: Any,
+) -> Tool:
+    """A tool whose body is `function`; its parameters become the JSON Schema of the arguments."""
+    from surefoot.core.effects import Effect
+    from surefoot.core.model import EffectClass
+    from surefoot.runtime.tools import Tool
+
+    effect_class = EffectClass(effect)
+    members = () if effect_class is EffectClass.READ_ONLY else tuple(sorted(reach))
+    wants_attempt = "attempt" in inspect.signature(function).parameters
+
+    def bound(attempt: Any, arguments: Mapping[str, Any]) -> dict[str, Any]:
+        return {**arguments, **({"attempt": attempt} if wants_attempt else {})}
+
+    async def body(attempt: Any, arguments: Mapping[str, Any]) -> str:
+        return _as_text(await function(**bound(attempt, arguments)))
+
+    def sync_body(attempt: Any, arguments: Mapping[str, Any]) -> str:
+        return _as_text(function(**bound(attempt, arguments)))
+
+    is_async = inspect.iscoroutinefunction(function)
+    return Tool(
+        name=name or function.__name__,
+        description=inspect.getdoc(function) or f"Calls {function.__name__}.",
+        parameters=_schema(function),
+        body=body if is_async else None,
+        sync_body=None if is_async else sync_body,
+        effect=Effect(effect_class, members),
+        **declared,
+    )
+
+
+def _as_text(value: Any) -> str:
+    """The result as JSON. What has no JSON form is told by its `repr`: the effect happened all the same."""
+    return json.dumps(value, ensure_ascii=False, default=repr)
+
+
+def _schema(function: Callable[..., Any]) -> dict[str, Any]:
+    """JSON Schema of a function's keyword arguments, from its annotations."""
+    from pydantic import TypeAdapter
+
+    properties, required = {}, []
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
+        if parameter.name == "attempt":
+            continue
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL, parameter.POSITIONAL_ONLY):
+            raise UsageError(f"{function.__name__}: parameter {parameter.name!r} cannot be recorded by name")
+        annotated = parameter.annotation is not parameter.empty
+        properties[parameter.name] = TypeAdapter(parameter.annotation).json_schema() if annotated else {}
+        if parameter.default is parameter.empty:
+            required.append(parameter.name)
+    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
+
+
+class _Bridge:
+    """The one bridge from synchronous code: an event loop in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="surefoot", daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T] | Awaitable[T]) -> T:
+        """Run `work` on the loop and wait for it. Ctrl+C ends the waiting, not what was begun."""
+
+        async def waiting() -> T:
+            return await work
+
+        return asyncio.run_coroutine_threadsafe(waiting(), self._loop).result()
+
+    def close(self) -> None:
+        """Stop the loop and wait for its thread."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def open(directory: Path | str | None = None, *, ledger: Path | str | None = None) -> Opened:
+    """Open the ledger of a project for guarded calls.
+
+    `directory` is where the program works (the current one by default); `ledger` moves ledgers and
+    settings to a folder of your own instead of the person's.
+    """
+    return Opened(directory, ledger)

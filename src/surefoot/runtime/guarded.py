@@ -1,0 +1,124 @@
+"""Calls of a program that brings its own loop: the barrier without model or controller.
+
+Owns: how a call of foreign code is dispatched, known again by its identity (TR-31), and
+how its receipt becomes a value or an exception for that code. Does not own: the order of
+one call (`barrier`), the wiring (`app`), the shape of functions (`surefoot.library`).
+Promises: barrier:one-door, receipt:exact.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from surefoot.core.canonical import canonical_json, make_id, short_id
+from surefoot.core.effects import judged_effect
+from surefoot.core.model import Draft, Kind, Receipt, State
+from surefoot.core.results import result_of
+from surefoot.errors import OutcomeUnknown, ReceiptNotWritten, ToolError, WriteFenced
+from surefoot.runtime.actions import Actions
+from surefoot.runtime.barrier import Barrier
+from surefoot.runtime.live import Batch, Call
+from surefoot.runtime.session import Session
+from surefoot.runtime.tools import Tool
+
+_FENCED = frozenset({"fenced", "confirmed_effect", "look_first", "batch_dependency"})
+_NOT_DURABLE = frozenset({"receipt_not_durable", "lease_lost"})
+
+
+class Guarded:
+    """One owned session whose calls come from a program of the user's own."""
+
+    def __init__(self, session: Session, barrier: Barrier, actions: Actions) -> None:
+        self.session = session
+        self.barrier = barrier
+        self.actions = actions
+        self._turn_id = session.scheduler.new_id("trn")
+
+    @property
+    def session_id(self) -> str:
+        """Full id of the session; pass it to open the same one again."""
+        return self.session.session_id
+
+    async def open(self) -> None:
+        """Judge what a dead owner left and look locally; no body runs (TR-48)."""
+        await self.session.history()
+        await self.actions.recover()
+        await self.actions.look()
+
+    async def call(self, tool: Tool, arguments: Mapping[str, Any], *, identity: str | None = None) -> str:
+        """Run a tool behind the barrier and give its result text.
+
+        With an `identity` that is stable over retries of the caller (an order number, a message id and index)
+        a second pass of the same call meets its receipt: a success is given back and nothing runs again.
+
+        Raises:
+            OutcomeUnknown: it may have happened; decide before anything else.
+            WriteFenced: it overlaps an open unknown call; nothing ran.
+            ToolError: it ran and failed, or was refused before it started.
+            ReceiptNotWritten: its start is not durable; the body did not run.
+        """
+        if tool.name not in self.barrier.registry.names():
+            self.barrier.registry.add(tool)
+        call_id = self.session.scheduler.new_id("cal") if identity is None else self._known_as(identity)
+        earlier = self.session.book.attempts(call_id)
+        settled = _speaks_for(earlier)
+        if settled is not None:
+            return self._told(settled)
+        attempt_id = self.session.scheduler.new_id("att")
+        text = canonical_json(dict(arguments))
+        asked = {"attemptId": attempt_id, "callId": call_id, "turnId": self._turn_id, "position": 0}
+        await self.session.append(
+            Draft(Kind.DISPATCHED, {**asked, "askedName": tool.name, "arguments": text})
+        )
+        looked = self.barrier.look(Call(self._turn_id, call_id, attempt_id, tool.name, text))
+        return self._told(await self.barrier.run(looked, Batch()))
+
+    def _known_as(self, identity: str) -> str:
+        """A call id that follows from session and identity, so that every pass finds the same call."""
+        digest = hashlib.sha256(f"{self.session.session_id}/{identity}".encode()).digest()
+        return make_id("cal", int.from_bytes(digest[:6], "big"), int.from_bytes(digest[6:16], "big"))
+
+    def _told(self, receipt: Receipt) -> str:
+        """The result of a settled call as a value, or the exception that says what is known."""
+        told = result_of(receipt, self.session.book.attempts(receipt.call_id) or [receipt])
+        if receipt.state is State.SUCCEEDED:
+            return told.text
+        name = receipt.tool or receipt.asked_name
+        if receipt.state is State.UNKNOWN:
+            raise self._unknown(receipt, name)
+        facts: dict[str, Any] = {"receipt": receipt.to_json(), "attempt_id": receipt.attempt_id, "tool": name}
+        if receipt.reason in _FENCED:
+            raise WriteFenced(told.text, next_command="surefoot recover list", **facts)
+        if receipt.reason in _NOT_DURABLE:
+            raise ReceiptNotWritten(told.text, next_command="surefoot doctor", **facts)
+        trace = "none" if receipt.effect_trace is None else receipt.effect_trace.value
+        raise ToolError(told.text, kind=receipt.error_kind or receipt.reason, effect_trace=trace, **facts)
+
+    def _unknown(self, receipt: Receipt, name: str) -> OutcomeUnknown:
+        command = f"surefoot recover {short_id(receipt.attempt_id)}"
+        error = OutcomeUnknown(
+            f"{name} may or may not have happened",
+            next_command=command,
+            attempt_id=receipt.attempt_id,
+            session_id=receipt.session_id,
+            tool=name,
+            effect_class=judged_effect(receipt).effect_class.value,
+            reach=list(judged_effect(receipt).reach),
+            started_at=receipt.started_at,
+            cause=receipt.reason,
+            idempotency_key=receipt.idempotency_key,
+            receipt=receipt.to_json(),
+        )
+        error.add_note(f"  receipt   {receipt.attempt_id} · no result was written · cause: {receipt.reason}")
+        error.add_note(f"  Do not retry. Decide first:  {command}   ·   {error.code}")
+        return error
+
+
+def _speaks_for(attempts: list[Receipt]) -> Receipt | None:
+    """The earlier attempt that answers a second pass of a call; None when it may run (again)."""
+    for receipt in reversed(attempts):
+        if receipt.state in (State.SUCCEEDED, State.UNKNOWN, State.STARTED):
+            return receipt
+    return None

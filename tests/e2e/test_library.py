@@ -1,0 +1,98 @@
+"""surefoot inside somebody's own program: real ledger, real threads, real deaths."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import surefoot
+
+PROGRAM = """
+import os, sys, signal, surefoot
+def charge(amount: int, attempt=None):
+    with open("effects", "a") as effects:
+        effects.write(attempt.idempotency_key + "\\n")
+    if os.environ.get("DIE"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return {"charged": amount}
+with surefoot.open(ledger=sys.argv[1]) as ledger:
+    with ledger.session(sys.argv[2] if len(sys.argv) > 2 else None) as session:
+        print(session.id, flush=True)
+        pay = session.guard(charge, effect="NON_IDEMPOTENT", reach=["host:bank.example"])
+        try:
+            print(pay(amount=5, identity="order-17"))
+        except surefoot.OutcomeUnknown as unknown:
+            print("UNKNOWN", unknown.facts["attempt_id"], unknown.facts["cause"])
+"""
+
+
+def _run(folder: Path, *arguments: str, die: bool = False) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, **({"DIE": "1"} if die else {})}
+    return subprocess.run(
+        [sys.executable, "-c", PROGRAM, str(folder / "home"), *arguments],
+        cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+
+
+def test_a_guarded_function_runs_once_and_gives_its_stored_result_on_a_second_pass(tmp_path: Path) -> None:
+    first = _run(tmp_path)
+    assert first.returncode == 0, first.stderr
+    session_id, result = first.stdout.split("\n")[:2]
+    second = _run(tmp_path, session_id)
+    assert second.stdout.split("\n")[1] == result == "{'charged': 5}"
+    assert len((tmp_path / "effects").read_text().splitlines()) == 1
+
+
+def test_a_guarded_function_killed_after_its_effect_is_unknown_and_not_run_again(tmp_path: Path) -> None:
+    killed = _run(tmp_path, die=True)
+    assert killed.returncode == -signal.SIGKILL
+    again = _run(tmp_path, killed.stdout.strip())
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.split("\n")[1].split()[0::2] == ["UNKNOWN", "owner_died"]
+    assert len((tmp_path / "effects").read_text().splitlines()) == 1
+
+
+async def test_an_async_program_meets_fence_failure_and_success_as_values_and_exceptions(
+    tmp_path: Path,
+) -> None:
+    async def lose(label: str) -> str:
+        raise surefoot.OutcomeUnknown("the reply was lost")
+
+    async def note(label: str) -> str:
+        return label
+
+    async with surefoot.open(tmp_path, ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        reach = ["host:bank.example"]
+        losing = session.guard(lose, effect="NON_IDEMPOTENT", reach=reach)
+        writing = session.guard(note, effect="IDEMPOTENT_WRITE", reach=reach)
+        elsewhere = session.guard(
+            note, effect="IDEMPOTENT_WRITE", reach=["host:other.example"], name="elsewhere"
+        )
+        reading = session.guard(note, effect="READ_ONLY", name="reading")
+        with pytest.raises(surefoot.OutcomeUnknown) as unknown:
+            await losing(label="a")
+        assert not unknown.value.retryable
+        assert any("surefoot recover" in line for line in unknown.value.__notes__)
+        with pytest.raises(surefoot.WriteFenced):
+            await writing(label="b")
+        assert await elsewhere(label="c") == "c"
+        assert await reading(label="d") == "d"
+        assert [call["tool"] for call in session.open_calls()] == ["lose"]
+        with pytest.raises(surefoot.ToolError, match="label"):
+            await elsewhere(wrong=1)
+
+
+def test_ux_102_an_unknown_outcome_is_no_error_that_retry_settings_list() -> None:
+    others = (TimeoutError, ConnectionError, OSError, RuntimeError)
+    assert not issubclass(surefoot.OutcomeUnknown, others)
+
+
+def test_the_facade_is_small_and_every_name_of_it_exists() -> None:
+    assert len(surefoot.__all__) <= 45
+    for name in surefoot.__all__:
+        assert getattr(surefoot, name) is not None
