@@ -1,0 +1,234 @@
+"""What a call costs: against two raw commits, side by side, at any length of the session, and on disk.
+
+python bench/calls.py [--quick]
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import apsw
+from long_session import LongSession, long_session
+from raw_pair import RawPair
+from timing import (
+    Case,
+    clock,
+    interleaved,
+    median,
+    ms,
+    percentile,
+    progress,
+    scratch,
+    settle_memory,
+    table,
+    verdict,
+)
+
+from surefoot.ledger.places import LEDGER
+
+LENGTHS = (100, 10_000, 100_000)
+SIDE_BY_SIDE = 8
+
+
+def ledger_pair(one: LongSession) -> Case:
+    async def case() -> float:
+        (looked,) = await one.message()
+        began = clock()
+        await one.pair(looked.call.attempt_id)
+        return clock() - began
+
+    return case
+
+
+def whole_call(one: LongSession) -> Case:
+    async def case() -> float:
+        (looked,) = await one.message()
+        began = clock()
+        await one.call(one.barrier.look(looked.call))
+        return clock() - began
+
+    return case
+
+
+def group(one: LongSession, count: int) -> Case:
+    """`count` readers of one message at once: the wall time of all."""
+
+    async def case() -> float:
+        looked = await one.message(count, "read_note")
+        began = clock()
+        await asyncio.gather(*(one.call(call) for call in looked))
+        return clock() - began
+
+    return case
+
+
+def pairs(one: LongSession, count: int) -> Case:
+    """`count` starts and ends at once, each end after its own start: the wall time of all."""
+
+    async def case() -> float:
+        looked = await one.message(count, "read_note")
+        began = clock()
+        await asyncio.gather(*(one.pair(call.call.attempt_id) for call in looked))
+        return clock() - began
+
+    return case
+
+
+async def cost(folder: Path, rounds: int) -> None:
+    """One call against two raw commits, and eight at once against one."""
+    async with long_session(folder / "one") as one:
+        raw = RawPair(folder / "raw.db", *one.payloads("att_00000000000000000000000000"))
+        settle_memory()
+        taken = await interleaved(
+            {
+                "raw": raw.once,
+                "pair": ledger_pair(one),
+                "whole": whole_call(one),
+                "one pair": pairs(one, 1),
+                "eight pairs": pairs(one, SIDE_BY_SIDE),
+                "one call": group(one, 1),
+                "eight calls": group(one, SIDE_BY_SIDE),
+            },
+            rounds,
+        )
+        raw.close()
+    floor = median(taken["raw"])
+    pair, whole = median(taken["pair"]), median(taken["whole"])
+    bound = max(1.5 * floor, floor + 0.0004)
+    rows: list[tuple[object, ...]] = [_cost_row("two raw commits", taken["raw"], floor, "", "")]
+    rows.append(
+        _cost_row("start and end through the ledger", taken["pair"], floor, "≤ 1.5 ×", pair <= 1.5 * floor)
+    )
+    aim = f"≤ {ms(bound)} ms"
+    rows.append(_cost_row("whole call through the barrier", taken["whole"], floor, aim, whole <= bound))
+    table(
+        f"One call, {rounds} interleaved rounds",
+        ("what", "p50 ms", "p95 ms", "÷ raw", "p50 of ratios", "aim", "kept"),
+        [(*row[:4], _paired(taken, row[0]), *row[4:]) for row in rows],
+    )
+    rows = []
+    for what, single, eight in (
+        ("start and end through the ledger", "one pair", "eight pairs"),
+        ("whole call through the barrier", "one call", "eight calls"),
+    ):
+        alone, all_of_them = median(taken[single]), median(taken[eight])
+        each = all_of_them / SIDE_BY_SIDE
+        rows.append(
+            (what, ms(alone), ms(all_of_them), f"{all_of_them / alone:.2f}", ms(each), f"{each / alone:.2f}", "≤ 1.3",
+             verdict(each <= 1.3 * alone))
+        )  # fmt: skip
+    table(
+        "Eight calls of one message at once",
+        ("what", "one, ms", "all eight, ms", "all ÷ one", "per call, ms", "per call ÷ one", "aim", "kept"),
+        rows,
+    )
+
+
+_CASE = {"start and end through the ledger": "pair", "whole call through the barrier": "whole"}
+
+
+def _paired(taken: dict[str, list[float]], what: object) -> str:
+    name = _CASE.get(str(what))
+    if name is None:
+        return ""
+    return f"{median([mine / raw for mine, raw in zip(taken[name], taken['raw'], strict=True)]):.2f}"
+
+
+def _cost_row(what: str, values: list[float], floor: float, aim: str, kept: bool | str) -> tuple[object, ...]:
+    told = kept if isinstance(kept, str) else verdict(kept)
+    middle = median(values)
+    return (what, ms(middle), ms(percentile(values, 0.95)), f"{middle / floor:.2f}", aim, told)
+
+
+async def growth(folder: Path, rounds: int, lengths: tuple[int, ...]) -> None:
+    """The same call in sessions of different length, interleaved in one run."""
+    async with AsyncExitStack() as stack:
+        built: dict[int, LongSession] = {}
+        raws: dict[int, RawPair] = {}
+        for length in lengths:
+            progress(f"building a session of {length:,} calls")
+            one = await stack.enter_async_context(long_session(folder / f"calls-{length}"))
+            await one.grow(length)
+            _checkpoint(one)
+            raw = RawPair(folder / f"raw-{length}.db", *one.payloads("att_00000000000000000000000000"))
+            stack.callback(raw.close)
+            raw.fill(2 * length)
+            built[length], raws[length] = one, raw
+        settle_memory()
+        cases: dict[str, Case] = {}
+        for length in lengths:
+            cases[f"raw {length}"] = raws[length].once
+            cases[f"pair {length}"] = ledger_pair(built[length])
+            cases[f"whole {length}"] = whole_call(built[length])
+        taken = await interleaved(cases, rounds)
+        rows = []
+        for length in lengths:
+            values = {name: median(taken[f"{name} {length}"]) for name in ("raw", "pair", "whole")}
+            shares = {name: value / median(taken[f"{name} {lengths[0]}"]) for name, value in values.items()}
+            asked = _asking(built[length])
+            rows.append(
+                (f"{length:,}", *(ms(values[name]) for name in values), f"{shares['raw']:.2f}", f"{shares['pair']:.2f}",
+                 f"{shares['whole']:.2f}", verdict(max(shares["pair"], shares["whole"]) <= 1.1), ms(asked))
+            )  # fmt: skip
+    table(
+        f"Growth of one session, {rounds} interleaved rounds (aim: at most 1.1 apart)",
+        ("calls before", "raw, ms", "start and end, ms", "whole call, ms", "raw ÷ first", "start and end ÷ first",
+         "whole ÷ first", "kept", "conversation for one request, ms"),
+        rows,
+    )  # fmt: skip
+
+
+def _asking(one: LongSession) -> float:
+    """Laying out the conversation for the next request; it is as long as the session, and no call waits for it."""
+    history = one.session._history  # the folded conversation; folding it again would be another measurement
+    if history is None:
+        return 0.0
+    taken = []
+    for _ in range(5):
+        began = clock()
+        history.messages(one.session.book)
+        taken.append(clock() - began)
+    return median(taken)
+
+
+def _checkpoint(one: LongSession) -> None:
+    """Bring everything into the file, by a connection of the bench's own."""
+    connection = apsw.Connection(str(one.folder / LEDGER))
+    connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+    connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+    connection.close()
+
+
+async def disk(folder: Path, calls: int) -> None:
+    """Bytes that one real call leaves behind."""
+    async with long_session(folder / "disk") as one:
+        _checkpoint(one)
+        before = one.disk_bytes()
+        for _ in range(calls):
+            (looked,) = await one.message()
+            await one.call(looked)
+        grown = one.disk_bytes() - before
+        _checkpoint(one)
+        after = one.disk_bytes() - before
+        asked = len(one.payloads("")[0]["arguments"].encode())
+    table(
+        f"Bytes on disk per call, {calls:,} real calls",
+        ("arguments, bytes", "ledger and WAL before the checkpoint", "ledger and WAL after it"),
+        [(asked, f"{grown / calls:,.0f}", f"{after / calls:,.0f}")],
+    )
+
+
+async def main(quick: bool) -> None:
+    with scratch() as folder:
+        progress("one call")
+        await cost(folder, 150 if quick else 1_000)
+        await growth(folder, 60 if quick else 400, LENGTHS[:2] if quick else LENGTHS)
+        progress("bytes on disk")
+        await disk(folder, 200 if quick else 1_000)
+
+
+if __name__ == "__main__":
+    asyncio.run(main("--quick" in sys.argv[1:]))
