@@ -13,7 +13,7 @@ on it never changes; until then it is rendered from what is known at each reques
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from surefoot.core.lifecycle import Book
@@ -53,6 +53,8 @@ class AssistantWords:
     wire: str
     raw: Mapping[str, Any]
     """The assistant message in the JSON of `wire`, stored byte for byte in meaning (never normalised)."""
+    issuer: Mapping[str, str] = field(default_factory=dict)
+    """Who made it: `endpoint`, `model`, `contract`; empty where that was not recorded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,7 @@ class History:
                 calls,
                 payload.get("wire") or "",
                 payload.get("raw") or {},
+                payload.get("issuer") or {},
             )
         ]
         self._trail = [entry]

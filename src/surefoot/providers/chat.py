@@ -8,6 +8,7 @@ Promises: projection:pure, projection:prefix-stable.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from surefoot.core.history import AssistantWords, Message, ResultGiven, UserWords
@@ -16,6 +17,7 @@ from surefoot.providers.chat_stream import ChatDecoder
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.projection import (
     EMPTY_RESULT,
+    demands_carrier,
     in_order,
     is_object_json,
     merged,
@@ -36,6 +38,9 @@ class ChatWire:
 
     name = NAME
     path = "/chat/completions"
+    key_header = "authorization"
+    key_form = "Bearer {key}"
+    headers: Mapping[str, str] = MappingProxyType({})
 
     def encode(self, request: ModelRequest, contract: Mapping[str, Any]) -> dict[str, Any]:
         """The request body. Same input, same bytes; healthy prefixes never change."""
@@ -107,7 +112,9 @@ def _native(ordered: Sequence[Message], contract: Mapping[str, Any], *, tools: b
             wire_id = ids.get(message.call.call_id, message.call.provider_call_id or message.call.call_id)
             shown.append({"role": "tool", "tool_call_id": wire_id, "content": _result(message, contract)})
         else:
-            demanded = demands_reasoning(contract, bool(message.calls), tools, position > last_user)
+            demanded = demands_carrier(
+                contract, bool(message.calls), tools=tools, since_user=position > last_user
+            )
             encoded = _assistant(message, contract, ids, demanded)
             if encoded is not None:
                 shown.append(encoded)
@@ -121,18 +128,6 @@ def _result(message: ResultGiven, contract: Mapping[str, Any]) -> str:
         message.is_error and contract["content.error_result_text"]
     )
     return EMPTY_RESULT if blank_refused else ""
-
-
-def demands_reasoning(contract: Mapping[str, Any], has_calls: bool, tools: bool, since_user: bool) -> bool:
-    """Whether the contract wants a carrier on this assistant message (wires 2.3)."""
-    if contract["reasoning.carrier"] == "none":
-        return False
-    return {
-        "tool_turns": has_calls,
-        "tool_turns_since_user": has_calls and since_user,
-        "all_with_tools": tools,
-        "all_turns": True,
-    }.get(contract["reasoning.required"], False)
 
 
 def _assistant(

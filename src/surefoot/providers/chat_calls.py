@@ -1,20 +1,17 @@
 """Pure. Call fragments of a Chat stream → whole calls, each exactly once (S-10 to S-19).
 
-Owns: which fragment belongs to which call, and when a call counts as cut.
-Does not own: whether the arguments fit the tool (`runtime.arguments`).
+Owns: which fragment belongs to which call. Does not own: when a call counts as cut (`written`),
+whether the arguments fit the tool (`runtime.arguments`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.core.canonical import canonical_json
 from surefoot.providers.port import ReplyCall
-
-CUT_FINISHES = frozenset({"length", "max_tokens", "model_length"})
+from surefoot.providers.written import Written, as_text, is_json, reply_calls
 
 
 @dataclass(slots=True)
@@ -95,7 +92,7 @@ class CallCollector:
             grown = self._snapshots and call.arguments and arguments.startswith(call.arguments)
             call.arguments = arguments if grown else call.arguments + arguments
         elif arguments is not None:
-            call.arguments, call.whole = canonical_json(arguments), True
+            call.arguments, call.whole = as_text(arguments), True
 
 
 def _parts(delta: Mapping[str, Any]) -> tuple[str, str, Any]:
@@ -128,47 +125,5 @@ def raw_call(call: OpenCall) -> dict[str, Any]:
 
 
 def finished(calls: list[OpenCall], finish: str | None, contract: Mapping[str, Any]) -> tuple[ReplyCall, ...]:
-    """The reply's calls. Of a cut batch nothing runs, unless the contract splits batches (S-03, S-04)."""
-    texts = [_unwrapped(call.arguments, contract) for call in calls]
-    cut = [is_truncated(text) for text in texts]
-    if calls and finish in CUT_FINISHES:
-        cut[-1] = True
-    if any(cut) and not contract["pairing.batch_split"]:
-        cut = [True] * len(calls)
-    return tuple(
-        ReplyCall(call.name, text, call.id or None, cut=gone)
-        for call, text, gone in zip(calls, texts, cut, strict=True)
-    )
-
-
-def _unwrapped(text: str, contract: Mapping[str, Any]) -> str:
-    """One extra level of encoding, only where the contract declares it (S-18)."""
-    if not contract["arguments.double_encoded"]:
-        return text
-    try:
-        inner = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    return inner if isinstance(inner, str) else text
-
-
-def is_json(text: str) -> bool:
-    """Whether the text is one whole JSON value."""
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def is_truncated(text: str) -> bool:
-    """Whether the text ends inside a JSON value, as opposed to being wrong somewhere (S-04)."""
-    if not text.strip():
-        return False
-    try:
-        json.loads(text)
-    except json.JSONDecodeError as error:
-        return error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
-    except (ValueError, RecursionError):
-        return False
-    return False
+    """The reply's calls, once its end has come."""
+    return reply_calls([Written(call.name, call.arguments, call.id) for call in calls], finish, contract)

@@ -1,7 +1,7 @@
 """Pure. Replies of the Chat Completions wire: bytes in, one `Reply` out.
 
 Owns: terminal markers, the stored message, usage, errors told under status 200.
-Does not own: joining call fragments (`chat_calls`), lines (`sse`), naming a refusal (`diagnosis`).
+Does not own: joining call fragments (`chat_calls`), bytes and lines (`intake`), naming a refusal (`diagnosis`).
 
 Nothing is given out as a reply before the wire's terminal marker was seen (S-07),
 so a broken stream can start no tool.
@@ -9,16 +9,16 @@ so a broken stream can start no tool.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any
 
-from surefoot.errors import ProviderNonsense, ProviderUnreachable
 from surefoot.providers import json_calls
-from surefoot.providers.chat_calls import CUT_FINISHES, CallCollector, finished, raw_call
+from surefoot.providers.chat_calls import CallCollector, finished, raw_call
 from surefoot.providers.diagnosis import refused_in_reply
+from surefoot.providers.intake import Intake, event_object, incomplete, nonsense, usage_of
 from surefoot.providers.port import Reply, TextDelta, Usage
-from surefoot.providers.sse import Event, LineTooLong, Splitter
+from surefoot.providers.sse import Event
+from surefoot.providers.written import CUT_FINISHES
 
 REFUSED_FINISHES: Mapping[str, str] = {
     "content_filter": "policy",
@@ -28,7 +28,6 @@ REFUSED_FINISHES: Mapping[str, str] = {
 }
 """Finish words that are refusals under status 200 (S-30, RT-02)."""
 _REASONING = ("reasoning_content", "reasoning")
-_BODY_BYTES = 64 << 20
 
 
 class ChatDecoder:
@@ -38,9 +37,7 @@ class ChatDecoder:
         self._contract = contract
         self._stream = stream
         self._by_json = contract["tools.mode"] == "json_schema"
-        self._splitter = Splitter()
-        self._body = bytearray()
-        self._whole: bool | None = None
+        self._intake = Intake()
         self._calls = CallCollector(snapshots=contract["stream.snapshots"])
         self._message: dict[str, Any] = {"role": "assistant"}
         self._finish: str | None = None
@@ -58,47 +55,23 @@ class ChatDecoder:
 
     def feed(self, chunk: bytes) -> list[TextDelta]:
         """Take bytes as they come, split anywhere."""
-        if self._whole is None:
-            self._body += chunk
-            start = bytes(self._body[:64]).lstrip(b"\xef\xbb\xbf \t\r\n")
-            if not start:
-                return []
-            self._whole = start[:1] in (b"{", b"[", b"<")
-            chunk = b"" if self._whole else bytes(self._body)
-        if self._whole:
-            self._body += chunk
-            if len(self._body) > _BODY_BYTES:
-                _nonsense("is larger than 64 MiB")
-            return []
-        return self._take(self._split(chunk))
+        return self._take(self._intake.feed(chunk))
 
     def end(self) -> Reply:
         """The transport closed cleanly; see `Decoder.end`."""
-        if self._whole:
+        rest = [] if self._done else self._intake.end()
+        if self._intake.whole:
             self._read_whole()
-        elif self._whole is None:
-            raise ProviderUnreachable(
-                "The model's server closed without a reply.", kind="transport", transient=True
-            )
         else:
-            self._take(self._split(None) if not self._done else [])
+            self._take(rest)
         if self._error is not None:
             raise refused_in_reply(self._error, self._contract)
-        if not self._whole and self._events == 0:
-            _nonsense("holds no event")
+        if not self._intake.whole and self._events == 0:
+            nonsense("holds no event")
         kind = REFUSED_FINISHES.get(self._finish or "")
         if kind is not None:
             raise refused_in_reply({"code": self._finish}, self._contract, kind=kind)
         return self._reply()
-
-    def _split(self, chunk: bytes | None) -> list[Event]:
-        """The events a chunk completes; None stands for the end of the stream."""
-        try:
-            return self._splitter.end() if chunk is None else self._splitter.feed(chunk)
-        except UnicodeDecodeError:
-            _nonsense("is not UTF-8")
-        except LineTooLong as error:
-            _nonsense(f"holds {error}")
 
     def _take(self, events: list[Event]) -> list[TextDelta]:
         told: list[TextDelta] = []
@@ -109,18 +82,10 @@ class ChatDecoder:
                 self._done = True
                 self._events += 1
                 continue
-            told += self._chunk(self._json(event.data), is_error=event.name == "error")
+            told += self._chunk(event_object(event.data), is_error=event.name == "error")
         return told + self._final_words()
 
-    def _json(self, text: str) -> Any:
-        try:
-            return json.loads(text)
-        except (ValueError, RecursionError):
-            _nonsense("holds an event that is not JSON")
-
-    def _chunk(self, chunk: Any, *, is_error: bool) -> list[TextDelta]:
-        if not isinstance(chunk, Mapping):
-            _nonsense("holds an event that is no object")
+    def _chunk(self, chunk: Mapping[str, Any], *, is_error: bool) -> list[TextDelta]:
         if chunk.get("error") or is_error:
             self._error = chunk.get("error") or chunk
             return []
@@ -140,8 +105,7 @@ class ChatDecoder:
         """Model and usage, wherever the server put them; unknown stays unknown (S-35)."""
         if isinstance(part.get("model"), str):
             self._model = part["model"]
-        if isinstance(part.get("usage"), Mapping):
-            self._usage = _usage(part["usage"], self._usage)
+        self._usage = usage_of(part.get("usage"), self._usage)
 
     def _delta(self, delta: Mapping[str, Any]) -> list[TextDelta]:
         told: list[TextDelta] = []
@@ -175,13 +139,7 @@ class ChatDecoder:
         return value if isinstance(value, str) else ""
 
     def _read_whole(self) -> None:
-        text = bytes(self._body).removeprefix(b"\xef\xbb\xbf")
-        try:
-            body = json.loads(text)
-        except (ValueError, RecursionError):
-            _nonsense("is not JSON")
-        if not isinstance(body, Mapping):
-            _nonsense("is no JSON object")
+        body = self._intake.body()
         if body.get("error"):
             self._error = body["error"]
             return
@@ -189,7 +147,7 @@ class ChatDecoder:
         choice = _first_choice(body)
         message = choice.get("message") if choice is not None else None
         if choice is None or not isinstance(message, Mapping):
-            _nonsense("holds no message")
+            nonsense("holds no message")
         self._facts_of(choice)
         self._message = {
             key: value for key, value in message.items() if value is not None and key != "tool_calls"
@@ -223,12 +181,7 @@ class ChatDecoder:
         whole = all(not call.arguments or call.complete() for call in self._calls.calls)
         if self._contract["stream.terminal_optional"] and self._done and whole:
             return
-        raise ProviderUnreachable(
-            "The reply of the model's server ended before it was complete; nothing of it ran.",
-            kind="transport",
-            transport_code="incomplete",
-            transient=True,
-        )
+        raise incomplete()
 
     def _final_words(self) -> list[TextDelta]:
         """Where calls are JSON text, only the final answer is shown, once it is whole."""
@@ -257,25 +210,3 @@ def _text(content: Any) -> str:
         return ""
     parts = (part.get("text") for part in content if isinstance(part, Mapping))
     return "".join(part for part in parts if isinstance(part, str))
-
-
-def _usage(told: Mapping[str, Any], before: Usage) -> Usage:
-    return Usage(
-        _count(told, before.input_tokens, "prompt_tokens", "input_tokens"),
-        _count(told, before.output_tokens, "completion_tokens", "output_tokens"),
-    )
-
-
-def _count(told: Mapping[str, Any], before: int | None, *names: str) -> int | None:
-    for name in names:
-        value = told.get(name)
-        if isinstance(value, int) and not isinstance(value, bool):
-            return value
-    return before
-
-
-def _nonsense(what: str) -> NoReturn:
-    raise ProviderNonsense(
-        f"The reply of the model's server {what}. Check the endpoint's URL and contract.",
-        next_command="surefoot doctor",
-    )

@@ -124,6 +124,7 @@ class Client:
             ProviderNonsense: the reply is not of the wire's form.
         """
         place = _place(endpoint)
+        request = dataclasses.replace(request, endpoint=endpoint.name)
         body = wire.encode(request, contract)
         refuse_locally(body, contract, endpoint)
         content = body_bytes(body)
@@ -134,7 +135,8 @@ class Client:
         except ProviderError as error:
             error.facts = {**told, **error.facts, "streamed": exchange.streamed}
             raise
-        return _marked_at_limit(reply, request)
+        issuer = {"endpoint": endpoint.name, "model": request.model, "contract": endpoint.contract}
+        return dataclasses.replace(_marked_at_limit(reply, request), issuer=issuer)
 
     def _client(self, place: SplitResult) -> httpx2.AsyncClient:
         """One client per kind of place: proxies of the environment never see loopback traffic."""
@@ -206,7 +208,7 @@ def _own_headers(endpoint: Endpoint) -> dict[str, str]:
                 f"Header {name!r} of endpoint {endpoint.name!r} holds characters no header can carry.",
                 next_command="surefoot config show",
             )
-    return dict(endpoint.headers)
+    return {name.lower(): value for name, value in endpoint.headers.items()}
 
 
 def is_loopback(host: str) -> bool:
@@ -302,6 +304,7 @@ class _Exchange:
         timeout = httpx2.Timeout(None, connect=limits.connect_seconds)
         url = self._endpoint.url.rstrip("/") + self._wire.path
         headers = {
+            **self._wire.headers,
             **_own_headers(self._endpoint),
             **self._authorisation(),
             "content-type": "application/json",
@@ -323,7 +326,7 @@ class _Exchange:
                 status=None,
                 transient=False,
             )
-        return {"authorization": f"Bearer {key}"}
+        return {self._wire.key_header: self._wire.key_form.format(key=key)}
 
     async def _read(self, response: httpx2.Response) -> Reply:
         decoder = self._wire.decoder(self._contract, stream=self._stream)

@@ -33,6 +33,10 @@ class ModelRequest:
     stream: bool = True
     max_output_tokens: int | None = None
     temperature: float | None = None
+    effort: str | None = None
+    """How much to reason: a word of the endpoint, `none` for off, None for its default."""
+    endpoint: str = ""
+    """Name of the endpoint asked: with `model`, what a carrier may be tied to (`reasoning.binding`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +79,15 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     model: str | None = None
     reasoning: str = ""
+    paused: bool = False
+    """The provider stopped in the middle of its own work: send the history again and it goes on (S-29)."""
+    hosted: tuple[str, ...] = ()
+    """Kinds of the provider's own tools that stand in this reply (S-28)."""
+    notes: tuple[str, ...] = ()
+    """Found at receipt: `unreplayable_reasoning` (S-26), `only_reasoning_at_limit` (S-24), `input_transformed`
+    (OR-12)."""
+    issuer: Mapping[str, str] = field(default_factory=dict)
+    """Who made it: `endpoint`, `model` as asked for, `contract`. A carrier returns only there."""
 
 
 class Decoder(Protocol):
@@ -106,6 +119,12 @@ class Wire(Protocol):
     name: str
     path: str
     """Path appended to the endpoint's URL."""
+    key_header: str
+    """Header that carries the key."""
+    key_form: str
+    """Its value, with `{key}` where the key stands."""
+    headers: Mapping[str, str]
+    """Headers every request of the wire needs; the owner's own win over them."""
 
     def encode(self, request: ModelRequest, contract: Mapping[str, Any]) -> dict[str, Any]:
         """The request body as JSON-ready data. Deterministic: same input, same bytes."""

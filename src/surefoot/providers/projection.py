@@ -22,6 +22,12 @@ from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGive
 UNNAMED_TOOL = "unnamed_tool"
 """Stands on the wire for a tool name that is empty or that no server would accept again (S-21)."""
 EMPTY_RESULT = "(no output)"
+FAILED_WITHOUT_TEXT = "(failed with no output)"
+BRIDGE = "Continue."
+"""Words of the user side where a wire needs them last and none are there (R6)."""
+ANSWER_BRIDGE = "(continued)"
+"""Words of the assistant side between a result and the person's next words (R6, MS-02)."""
+_NATIVE_KIMI = re.compile(r"^functions\.(.+):\d+$")
 _TOOL_NAME = re.compile(r"^[a-zA-Z0-9_.:-]{1,128}$")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
@@ -59,18 +65,68 @@ def wire_ids(messages: Iterable[Message], contract: Mapping[str, Any]) -> dict[s
     """
     chosen: dict[str, str] = {}
     taken: set[str] = set()
+    native = contract["ids.policy"] == "native_kimi"
     for message in messages:
         if not isinstance(message, AssistantWords):
             continue
-        if contract["ids.unique"] != "request":
+        if contract["ids.unique"] != "request" and not native:
             taken = set()
         for call in message.calls:
             wire_id = call.provider_call_id
-            if wire_id is None or not wire_id.strip() or wire_id in taken or not _fits(wire_id, contract):
+            if native:
+                wire_id = _native_id(call, taken, len(chosen))
+            elif wire_id is None or not wire_id.strip() or wire_id in taken or not _fits(wire_id, contract):
                 wire_id = alias(call, contract)
             taken.add(wire_id)
             chosen[call.call_id] = wire_id
     return chosen
+
+
+def _native_id(call: CallAsked, taken: set[str], number: int) -> str:
+    """The shape Kimi K2 was trained on: its own ids pass, foreign ones are made to look like them (KI-05)."""
+    own = call.provider_call_id or ""
+    if _NATIVE_KIMI.match(own) and own not in taken:
+        return own
+    name = wire_name(call.asked_name)
+    while (made := f"functions.{name}:{number}") in taken:
+        number += 1
+    return made
+
+
+def demands_carrier(contract: Mapping[str, Any], has_calls: bool, *, tools: bool, since_user: bool) -> bool:
+    """Whether the contract wants a carrier on this assistant message (wires 2.3)."""
+    if contract["reasoning.carrier"] == "none":
+        return False
+    return {
+        "tool_turns": has_calls,
+        "tool_turns_since_user": has_calls and since_user,
+        "all_with_tools": tools,
+        "all_turns": True,
+    }.get(contract["reasoning.required"], False)
+
+
+def is_foreign(message: AssistantWords, model: str, endpoint: str, contract: Mapping[str, Any]) -> bool:
+    """Whether this message's carriers were made elsewhere than where they would go (R11, AN-08, OR-07).
+
+    A message that does not say who made it counts as the target's own.
+    """
+    binding = contract["reasoning.binding"]
+    made = message.issuer
+    profile = made.get("contract") or contract["contract.id"]
+    if binding == "none" or not made:
+        return False
+    elsewhere = bool(profile != contract["contract.id"])
+    if binding == "backend":
+        return elsewhere or made.get("endpoint", endpoint) != endpoint
+    if binding == "account":
+        return elsewhere or made.get("endpoint", endpoint) != endpoint or made.get("model", model) != model
+    return elsewhere or made.get("model", model) != model
+
+
+def orphan_text(result: ResultGiven) -> str:
+    """A result whose call is not in the history, as plain words of the user side (R12)."""
+    name = wire_name(result.call.asked_name)
+    return f"[Result of an earlier call to {name}, whose request is not shown]\n{result.text}"
 
 
 def alias(call: CallAsked, contract: Mapping[str, Any]) -> str:
@@ -117,6 +173,19 @@ def is_object_json(text: str) -> bool:
         return isinstance(json.loads(text), dict)
     except (ValueError, RecursionError):
         return False
+
+
+def strict_object(text: str) -> dict[str, Any] | None:
+    """The object an argument text holds, or None when a server could not take it as one."""
+    try:
+        found = json.loads(text, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def user_text(message: UserWords) -> str:

@@ -243,13 +243,13 @@ class Controller:
         if turn.cancelled:
             return False  # a late reply is neither committed nor run
         self._count(turn, reply)
-        if not reply.calls and not reply.text.strip():
+        if not reply.calls and not reply.text.strip() and not reply.paused:
             return self._wordless(turn, reply)
         calls = dispatch(reply, self._scheduler)
         await self._record_reply(turn, reply, calls, seen)
         turn.text = reply.text
         if not reply.calls:
-            return False
+            return reply.paused and not self.barrier.stopping  # S-29: the provider goes on from its own turn
         asked = as_calls(
             reply,
             calls,
@@ -281,6 +281,7 @@ class Controller:
             "seenPosition": seen,
             "wire": self.model.wire,
             "raw": reply.raw,
+            "issuer": dict(reply.issuer),
             "text": reply.text,
             "finish": reply.finish,
             "usage": {"inputTokens": reply.usage.input_tokens, "outputTokens": reply.usage.output_tokens},

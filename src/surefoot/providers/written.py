@@ -1,0 +1,92 @@
+"""Pure. The argument text a model wrote → calls of a reply, each marked when it was cut (S-03, S-04, S-18).
+
+Owns: what counts as cut, one further level of encoding, arguments that came as a value.
+Does not own: which fragment belongs to which call (each wire's stream module), whether
+the arguments fit the tool (`runtime.arguments`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.core.canonical import canonical_json
+from surefoot.providers.port import ReplyCall
+
+CUT_FINISHES = frozenset({"length", "max_tokens", "model_length", "incomplete"})
+"""Finish words that say the reply ended at a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One call as its fragments gave it; `told_cut` where the wire itself says it is incomplete (OR-14)."""
+
+    name: str
+    arguments: str
+    id: str
+    told_cut: bool = False
+
+
+def reply_calls(
+    written: Sequence[Written], finish: str | None, contract: Mapping[str, Any]
+) -> tuple[ReplyCall, ...]:
+    """The reply's calls. Of a cut batch nothing runs, unless the contract splits batches (S-03, S-04)."""
+    texts = [unwrapped(call.arguments, contract) for call in written]
+    cut = [call.told_cut or is_truncated(text) for call, text in zip(written, texts, strict=True)]
+    if written and finish in CUT_FINISHES:
+        cut[-1] = True
+    if any(cut) and not contract["pairing.batch_split"]:
+        cut = [True] * len(written)
+    return tuple(
+        ReplyCall(call.name, text, call.id or None, cut=gone)
+        for call, text, gone in zip(written, texts, cut, strict=True)
+    )
+
+
+def as_text(value: Any) -> str:
+    """Arguments that came as a value, serialised once (S-18); text stays as it is."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    try:
+        return canonical_json(value)
+    except ValueError:
+        return json.dumps(
+            value, ensure_ascii=False
+        )  # NaN and the like: the validator refuses it with a reason
+
+
+def unwrapped(text: str, contract: Mapping[str, Any]) -> str:
+    """One extra level of encoding taken off, only where the contract declares it (S-18)."""
+    if not contract["arguments.double_encoded"]:
+        return text
+    try:
+        inner = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return inner if isinstance(inner, str) else text
+
+
+def is_json(text: str) -> bool:
+    """Whether the text is one whole JSON value."""
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def is_truncated(text: str) -> bool:
+    """Whether the text ends inside a JSON value, as opposed to being wrong somewhere (S-04)."""
+    if not text.strip():
+        return False
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+    except (ValueError, RecursionError):
+        return False
+    return False
