@@ -80,6 +80,8 @@ class ChildSpec:
     """Pressed by a person after everything else; `attemptId` `open` stands for the oldest open attempt."""
     verify: bool = True
     """Whether the sink's tools have a verifier that looks into its list."""
+    declared: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    """Classes other than the true ones, by tool: what a careless host would write."""
     flags: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     """Further settings by their path."""
     kill_at: int | None = None
@@ -96,6 +98,8 @@ class ChildSpec:
     """Time limit of the sink's tools."""
     press_first: bool = False
     """Press the actions before anything else."""
+    release: bool = False
+    """At the end let the sink's held requests go on, and wait until nothing is open any more."""
 
     def to_json(self) -> str:
         """The text of a spec file."""
@@ -141,7 +145,8 @@ class SinkVerifier:
 
 def sink_tools(spec: ChildSpec, seams: Seams) -> list[Tool]:
     """The four tools of the sink, each with the seams K3 and K4 around its effect."""
-    return [_sink_tool(name, kind, spec, seams) for name, kind in SINK_TOOLS.items()]
+    kinds = {**SINK_TOOLS, **{name: EffectClass(word) for name, word in spec.declared.items()}}
+    return [_sink_tool(name, kind, spec, seams) for name, kind in kinds.items()]
 
 
 def _sink_tool(name: str, kind: EffectClass, spec: ChildSpec, seams: Seams) -> Tool:
@@ -329,6 +334,16 @@ async def _play(spec: ChildSpec, controller: Controller, report: dict[str, Any])
         report["turns"].append(_told(await controller.submit(prompt)))
     if not spec.press_first:
         await _press(spec, controller, report)
+    if spec.release:
+        report["beforeRelease"] = [receipt.to_json() for receipt in controller.session.book]
+        await asyncio.to_thread(post, f"{spec.sink_url}/release", {})
+        await _until_nothing_is_open(controller)
+
+
+async def _until_nothing_is_open(controller: Controller) -> None:
+    async with asyncio.timeout(20):
+        while controller.session.book.open():
+            await asyncio.sleep(0.005)
 
 
 async def _press(spec: ChildSpec, controller: Controller, report: dict[str, Any]) -> None:

@@ -137,24 +137,30 @@ def _strike(blow: Blow, pid: int) -> None:
         os.kill(pid, blow.number)
 
 
-def leftovers(directory: Path) -> list[int]:
-    """Living processes that descend from children run in this directory, by the mark in their environment."""
+def leftovers(directory: Path, *, below: bool = False) -> list[int]:
+    """Living processes that descend from children run in this directory, by the mark in their environment.
+
+    `below` counts those of the folders in it as well.
+    """
     wanted = f"{MARK}={directory}".encode()
     found = []
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             variables = (place / "environ").read_bytes().split(b"\0")
             state = (place / "stat").read_bytes().rpartition(b")")[2].split()[0]
-            if wanted in variables and state != b"Z":
+            marked = wanted in variables or (
+                below and any(one.startswith(wanted + b"/") for one in variables)
+            )
+            if marked and state != b"Z":
                 found.append(int(place.name))
     return found
 
 
-def end_leftovers(directory: Path, *, seconds: float = 10.0) -> list[int]:
+def end_leftovers(directory: Path, *, seconds: float = 10.0, below: bool = False) -> list[int]:
     """Kill what is left of children run in this directory; gives the pids. Raises `TimeoutError`."""
-    ended = leftovers(directory)
+    ended = leftovers(directory, below=below)
     until = time.monotonic() + seconds
-    while alive := leftovers(directory):
+    while alive := leftovers(directory, below=below):
         for pid in alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)

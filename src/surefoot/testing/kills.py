@@ -255,6 +255,10 @@ class Plan:
     number: int = signal.SIGKILL
     recovery_kill_at: int | None = None
     verify: bool = True
+    only: tuple[str, ...] = ()
+    """Limits the seams that are counted (`faults.Seams`)."""
+    declared: Mapping[str, str] = field(default_factory=dict)
+    """Wrong classes, to see that a double effect is noticed (`ChildSpec.declared`)."""
 
 
 @dataclass(slots=True)
@@ -272,14 +276,22 @@ def run_trial(case: Case, site: Site, plan: Plan) -> Trial:
     """Kill a run, open it again, kill that too if planned, continue it, and judge after each."""
     site.script({"calls": [case.call(site)]}, TELLS)
     blow = None if plan.after_seconds is None else Blow(plan.after_seconds, plan.number)
-    first = site.run(blow, prompts=("go",), kill_at=plan.kill_at, signal=plan.number, verify=plan.verify)
+    first = site.run(
+        blow,
+        prompts=("go",),
+        kill_at=plan.kill_at,
+        signal=plan.number,
+        verify=plan.verify,
+        only=plan.only,
+        declared=plan.declared,
+    )
     trial = Trial(first, kills=int(first.killed or first.report.get("error") == "interrupted"))
     if trial.kills == 0 and "error" in first.report:
         trial.findings.lost.append(f"an unharmed run ended with {first.report['error']}")
         return trial
     if plan.recovery_kill_at is not None:
         _kill_recovery(site, plan, trial)
-    opened = site.again(verify=plan.verify, flags={"recovery.on_unknown": "stop"})
+    opened = site.again(verify=plan.verify, declared=plan.declared, flags={"recovery.on_unknown": "stop"})
     trial.opened = opened
     if opened.report.get("error") == SessionMissing.code:
         if case.count(site):
@@ -313,6 +325,7 @@ def _continue(case: Case, site: Site, plan: Plan, trial: Trial) -> None:
     )
     continued = site.again(
         verify=plan.verify,
+        declared=plan.declared,
         carry_out=True,
         go_on=bool(before["calls"]),
         prompts=() if before["calls"] else ("go",),

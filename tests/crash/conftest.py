@@ -1,0 +1,31 @@
+"""Equipment that all crash tests of a module share: one sink, one emulator, one nursery."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from surefoot.testing.crash import end_leftovers
+from surefoot.testing.kills import Equipment, Site
+
+
+@pytest.fixture(scope="module")
+def equipment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Equipment]:
+    with Equipment.at(tmp_path_factory.mktemp("equipment")) as found:
+        yield found
+
+
+@pytest.fixture
+def new_site(equipment: Equipment, tmp_path: Path) -> Iterator[Callable[[], Site]]:
+    """Makes sites; whatever their children left running is ended with the test."""
+    numbers = itertools.count(1)
+    yield lambda: Site(tmp_path / str(next(numbers)), equipment)
+    end_leftovers(tmp_path, below=True)
+
+
+@pytest.fixture
+def site(new_site: Callable[[], Site]) -> Site:
+    return new_site()
