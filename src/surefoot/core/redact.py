@@ -13,6 +13,7 @@ import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from surefoot.core.canonical import canonical_json
@@ -62,32 +63,75 @@ _WORD_PAIRS = frozenset(
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 _SECRET_WORD = (
-    r"[A-Za-z0-9_.-]*(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|"
-    r"private[_-]?key|authorization|credentials?|cookie)[A-Za-z0-9_]*"
+    r"(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|"
+    r"private[_-]?key|authorization|credentials?|cookie)[A-Za-z0-9_]{0,64}"
 )
-_SHAPES: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY[A-Z ]*-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)", re.S),
-        REDACTED,
-    ),
-    (re.compile(r"(?i)\b(bearer|basic|digest|negotiate)(\s+)[A-Za-z0-9+/=_.~-]{6,}"), rf"\1\2{REDACTED}"),
-    (re.compile(r"\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_])*[A-Za-z0-9]{16,}"), REDACTED),
-    (re.compile(r"\b(?:gh[opsur]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"), REDACTED),
-    (re.compile(r"\b(?:glpat|glptt|gldt)-[A-Za-z0-9_-]{16,}"), REDACTED),
-    (re.compile(r"\bxox[a-z]-[A-Za-z0-9-]{10,}"), REDACTED),
-    (re.compile(r"\b(?:AKIA|ASIA|AROA)[A-Z0-9]{16}\b"), REDACTED),
-    (re.compile(r"\bAIza[A-Za-z0-9_-]{30,}"), REDACTED),
-    (re.compile(r"\b(?:npm|hf|pypi|dop_v1|shpat|whsec|ya29)[_.-][A-Za-z0-9_-]{16,}"), REDACTED),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"), REDACTED),
-    (re.compile(r"(\b[a-z][a-z0-9+.-]*://)[^\s/@'\"]+@"), rf"\1{REDACTED}@"),
-    (
+_VALUE = r"('[^']*'|\"[^\"]*\"|[^\s'\",;&|]+)"
+_ARGUMENT = r"('[^']*'|\"[^\"]*\"|[^\s'\"]+)"
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """One form a secret takes in text.
+
+    Every repetition is bounded, or cannot begin again inside itself: the text comes from a
+    model, and a line of a million dashes must not hold the program up.
+    """
+
+    marks: tuple[str, ...]
+    """Lower-case pieces of text without one of which the pattern cannot match; most text has none."""
+    pattern: re.Pattern[str]
+    replacement: str = REDACTED
+
+
+_SHAPES = (
+    _Shape(
+        ("private key",),
         re.compile(
-            rf"(?i)(\b{_SECRET_WORD}['\"]?\s*[=:]\s*)(?!\s*\[redacted\])('[^']*'|\"[^\"]*\"|[^\s'\",;&|]+)"
+            r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,40}-----.*?(?:-----END [A-Z0-9 ]*-----|\Z)", re.S
         ),
+    ),
+    _Shape(
+        ("bearer", "basic", "digest", "negotiate"),
+        re.compile(r"(?i)\b(bearer|basic|digest|negotiate)(\s+)[A-Za-z0-9+/=_.~-]{6,}"),
+        rf"\1\2{REDACTED}",
+    ),
+    _Shape(
+        ("sk-", "sk_", "pk-", "pk_", "rk-", "rk_"),
+        re.compile(r"\b(?:sk|pk|rk)[-_](?:[A-Za-z0-9]+[-_]){0,8}[A-Za-z0-9]{16,}"),
+    ),
+    _Shape(
+        ("gho_", "ghp_", "ghs_", "ghu_", "ghr_", "github_pat_"),
+        re.compile(r"\b(?:gh[opsur]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"),
+    ),
+    _Shape(("glpat", "glptt", "gldt"), re.compile(r"\b(?:glpat|glptt|gldt)-[A-Za-z0-9_-]{16,}")),
+    _Shape(("xox",), re.compile(r"\bxox[a-z]-[A-Za-z0-9-]{10,}")),
+    _Shape(("akia", "asia", "aroa"), re.compile(r"\b(?:AKIA|ASIA|AROA)[A-Z0-9]{16}\b")),
+    _Shape(("aiza",), re.compile(r"\bAIza[A-Za-z0-9_-]{30,}")),
+    _Shape(
+        ("npm", "hf", "pypi", "dop_v1", "shpat", "whsec", "ya29"),
+        re.compile(r"\b(?:npm|hf|pypi|dop_v1|shpat|whsec|ya29)[_.-][A-Za-z0-9_-]{16,}"),
+    ),
+    _Shape(
+        ("eyj",),
+        re.compile(r"\beyJ(?:(?!-eyJ)[A-Za-z0-9_-]){5,}\.[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]*"),
+    ),
+    _Shape(("://",), re.compile(r"(\b[a-z][a-z0-9+.-]{0,30}://)[^\s/@'\"]+@"), rf"\1{REDACTED}@"),
+    _Shape(
+        ("=", ":"),
+        re.compile(rf"(?i)({_SECRET_WORD}['\"]?\s*+[=:]\s*+)(?!\[redacted\]){_VALUE}"),
         rf"\1{REDACTED}",
     ),
-    (re.compile(rf"(?i)(--{_SECRET_WORD}\s+)('[^']*'|\"[^\"]*\"|[^\s'\"]+)"), rf"\1{REDACTED}"),
-    (re.compile(r"(\bcurl\b[^|;&\n]*?\s(?:-u|--user)[ =]?)('[^']*'|\"[^\"]*\"|[^\s'\"]+)"), rf"\1{REDACTED}"),
+    _Shape(
+        ("--",),
+        re.compile(rf"(?i)(--[A-Za-z0-9_.-]{{0,64}}?{_SECRET_WORD}\s+){_ARGUMENT}"),
+        rf"\1{REDACTED}",
+    ),
+    _Shape(
+        ("curl",),
+        re.compile(rf"(\bcurl\b(?:(?!\bcurl\b)[^|;&\n])*?\s(?:-u|--user)[ =]?){_ARGUMENT}"),
+        rf"\1{REDACTED}",
+    ),
 )
 
 
@@ -113,8 +157,10 @@ def redact(arguments: str | Mapping[str, Any], secret_names: Iterable[str] = (),
 
 def redact_text(text: str) -> str:
     """Free text, such as a command line or a log line, with secret shapes replaced."""
-    for pattern, replacement in _SHAPES:
-        text = pattern.sub(replacement, text)
+    lowered = text.lower()
+    for shape in _SHAPES:
+        if any(mark in lowered for mark in shape.marks):
+            text = shape.pattern.sub(shape.replacement, text)
     return text
 
 

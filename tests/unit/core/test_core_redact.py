@@ -147,3 +147,33 @@ def test_deep_and_odd_values_never_raise() -> None:
     assert REDACTED in redact({"a": deep})
     assert redact({"a": object()}) == REDACTED
     assert redact("[" * 100_000)
+
+
+ENDLESS = [
+    "a-",
+    "sk-",
+    "-----BEGIN PRIVATE KEY ",
+    "eyJ-",
+    "eyJaaaaa.",
+    "a.",
+    "token",
+    "token=' ",
+    "--token",
+    "curl ",
+    "x://",
+]
+
+
+@pytest.mark.parametrize("piece", ENDLESS)
+def test_tr_5_a_long_line_of_one_piece_does_not_hold_the_program_up(piece: str) -> None:
+    # Quadratic search would take minutes here, and the limit of the test would end it.
+    for text in (piece * (300_000 // len(piece)), piece + " " * 300_000, "token=" + " " * 300_000 + piece):
+        redact_text(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["x-eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl", "token  =   hunter2", "DB.TOKEN: hunter2"]
+)
+def test_tr_5_a_secret_is_found_behind_what_stands_before_it(text: str) -> None:
+    shown = redact_text(text)
+    assert REDACTED in shown and "hunter2" not in shown and "c2lnbmF0" not in shown
