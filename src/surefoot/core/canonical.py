@@ -18,8 +18,8 @@ ARGUMENTS_DEPTH = 64
 
 _CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID = re.compile(r"^([a-z]{3})_([0-9a-hjkmnp-tv-z]{26})$")
-_SHORT = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
-_MUST_ESCAPE = re.compile(r'["\\\x00-\x1f]')
+_quote = json.JSONEncoder(ensure_ascii=False).encode
+"""The standard library's own form of a string is the one TR-12 asks for: what must be escaped, in lower case."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 
@@ -87,6 +87,8 @@ def read_arguments(
 
 def _check_depth(text: str, limit: int) -> None:
     """Refuse nesting above `limit` before a recursive parser sees it."""
+    if text.count("{") + text.count("[") <= limit:
+        return  # nearly always; no need to tell brackets in strings from others
     depth, inside, escaped = 0, False, False
     for index, character in enumerate(text):
         if inside:
@@ -165,15 +167,6 @@ def _write(value: Any, parts: list[str]) -> None:
         parts.append("[]" if separator == "[" else "]")
     else:
         raise TypeError(f"{type(value).__name__} has no JSON form")
-
-
-def _quote(text: str) -> str:
-    return '"' + _MUST_ESCAPE.sub(_escape, text) + '"'
-
-
-def _escape(match: re.Match[str]) -> str:
-    character = match.group()
-    return _SHORT.get(character) or f"\\u{ord(character):04x}"
 
 
 def digest_text(text: str) -> str:
