@@ -112,7 +112,7 @@ class Barrier:
             return unlooked(call, never[0], tool=tool, text=never[1])
         effect = classify(tool, checked.value, self.place)
         notes = effect.notes + (("arguments_absent",) if checked.absent else ())
-        display = redact(checked.canonical, tool.secret_arguments)
+        display = redact(checked.value, tool.secret_arguments)
         return Looked(call, tool, checked, effect, display, notes=notes)
 
     def verdict(self, looked: Looked, batch: Batch) -> Refused | None:
@@ -226,7 +226,9 @@ class Barrier:
     async def _compared(self, looked: Looked) -> Looked:
         """Note which open attempts at this very write are satisfied by how things stand now (TR-92)."""
         tool = looked.tool
-        if looked.refused is not None or tool is None or not isinstance(tool.verifier, IntentVerifier):
+        if looked.refused is not None or tool is None or tool.verifier is None:
+            return looked
+        if not isinstance(tool.verifier, IntentVerifier):
             return looked
         verifier, asked = tool.verifier, asked_of(looked)
         same = [
