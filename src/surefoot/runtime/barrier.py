@@ -466,7 +466,7 @@ class Barrier:
     async def _close_draft(self, live: Live, outcome: Outcome) -> list[Draft]:
         payload = drafts.closed_fields(outcome, live.looked, self._scheduler.now_ms())
         if outcome.state is State.UNKNOWN:
-            payload["executor"] = {"state": self._executor_after(live, outcome).value}
+            payload["executor"] = drafts.executor_fields(self._executor_after(live, outcome), self._scheduler)
             if outcome.text:
                 payload["said"] = outcome.text[:2000]
         else:
@@ -507,8 +507,8 @@ class Barrier:
     async def _late_drafts(self, live: Live, outcome: Outcome, source: str) -> list[Draft]:
         attempt_id = live.receipt.attempt_id
         ended = self._executor_after(live, outcome) if source == "owner" else ExecutorState.ENDED
-        process = {"attemptId": attempt_id, "executor": {"state": outcome.executor or ended.value}}
-        made = [Draft(Kind.PROCESS, process)]
+        told = drafts.executor_fields(ExecutorState(outcome.executor or ended), self._scheduler)
+        made = [Draft(Kind.PROCESS, {"attemptId": attempt_id, "executor": told})]
         if outcome.state is not State.UNKNOWN:
             result = await self._result_fields(outcome)
             payload = drafts.late_fields(outcome, live.looked, source, self._scheduler.now_ms())

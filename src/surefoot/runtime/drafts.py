@@ -15,8 +15,8 @@ from typing import Any
 
 from surefoot.core import recovery, results
 from surefoot.core.canonical import idempotency_key
-from surefoot.core.effects import UNDECLARED, Effect
-from surefoot.core.model import Draft, EffectClass, EffectTrace, Kind, Receipt, State
+from surefoot.core.effects import UNDECLARED, Effect, stricter
+from surefoot.core.model import Draft, EffectClass, EffectTrace, ExecutorState, Kind, Receipt, State
 from surefoot.core.redact import redact
 from surefoot.errors import BrokenInvariant
 from surefoot.runtime.live import Call, Looked, Permit, Refused
@@ -97,7 +97,8 @@ def start_draft(
         raise BrokenInvariant("a call without tool reached D6")
     intents = tuple(prepared.fields.get("writeIntents") or ())
     shown = results.with_arguments(receipt, tool.name, arguments.canonical)
-    scope, scope_notes = scope_of(tool, dataclasses.replace(shown, write_intents=intents))
+    known = dataclasses.replace(shown, write_intents=intents, process=prepared.fields.get("process"))
+    scope, scope_notes = scope_of(tool, known)
     key = call.idempotency_key or idempotency_key(
         argument_digest=arguments.digest,
         call=call.call_id,
@@ -189,6 +190,12 @@ def late_fields(outcome: Outcome, looked: Looked, source: str, now_ms: int) -> d
 
 def stops_batch(receipt: Receipt, effect: Effect) -> bool:
     """TR-88: whether later writes of the batch must wait for somebody to look."""
+def executor_fields(state: ExecutorState, scheduler: Scheduler) -> dict[str, Any]:
+    """The executor as recorded; an ended one with the boot time by which it had ended, for commit windows."""
+    ended = {"endedBoot": scheduler.boot_ms()} if state is ExecutorState.ENDED else {}
+    return {"state": state.value, **ended}
+
+
     if effect.effect_class is EffectClass.READ_ONLY or effect.interaction or receipt.reason in ANSWERS:
         return False
     if receipt.state in (State.UNKNOWN, State.NOT_STARTED):

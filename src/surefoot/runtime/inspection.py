@@ -81,9 +81,9 @@ async def _observe(
     tool = registry.resolve(receipt.tool or "")
     if tool is None or tool.name != receipt.tool:
         return None, Observation("unknown", reason="target_gone")
-    if tool.verifier is None:
+    verifier = tool.verifier_for(receipt)
+    if verifier is None:
         return None, Observation("unknown", reason="no_verifier")
-    verifier = tool.verifier
     scheduler = session.scheduler
     deadline = Deadline(scheduler.boot_ms() + int(seconds * 1000))
     fenced = executor is ExecutorState.ENDED

@@ -121,7 +121,7 @@ async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
     if turn is not None and status is not None:
         drafts.extend(_interruption(turn, status, silent, judged))
     if drafts:
-        answer = await session.append(*drafts)
+        answer = await session.append(*(_timed(draft, session.scheduler.boot_ms()) for draft in drafts))
         if isinstance(answer, NotAppended):
             raise BrokenInvariant(f"reconciliation of {session.session_id!r} was refused: {answer.code}")
     return Reconciled(judged, turn, silent, lost)
@@ -181,6 +181,14 @@ def _judge(
     if receipt.process is not None:
         judged = supervision.judge(receipt, epoch=session.epoch)
         if judged.outcome is not None:
+def _timed(draft: Draft, boot_ms: int) -> Draft:
+    """Say by when an ended executor had ended: commit windows of a far side count from there (TR-109)."""
+    executor = draft.payload.get("executor")
+    if executor is None or executor["state"] != ExecutorState.ENDED:
+        return draft
+    return Draft(draft.kind, {**draft.payload, "executor": {**executor, "endedBoot": boot_ms}})
+
+
             return _closed(receipt, judged.outcome, now_ms, judged.executor, judged.process)
         return _closed(receipt, _owner_died(), now_ms, judged.executor, judged.process)
     # The owner was proven dead, and with it every thread of its own; a take-over proves nothing (TR-175).

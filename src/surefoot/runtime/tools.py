@@ -11,15 +11,24 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from surefoot.core.canonical import canonical_json
 from surefoot.core.effects import UNDECLARED, Effect
-from surefoot.core.model import EffectTrace, Receipt, State
+from surefoot.core.model import EffectClass, EffectTrace, Grade, Receipt, State
 from surefoot.errors import BrokenInvariant, OutcomeUnknown, Signal, ToolError, UsageError
 from surefoot.runtime.scheduler import Scheduler
-from surefoot.verifiers.port import Deadline, EffectVerifier, Observation
+from surefoot.verifiers.port import (
+    OBSERVED,
+    SCOPE_UNKNOWN,
+    Deadline,
+    EffectVerifier,
+    Observation,
+    WriteAttempted,
+)
 
 Arguments = Mapping[str, Any]
 
@@ -130,6 +139,8 @@ class Tool:
     """What permission patterns are matched against: every resolved path, every simple command (UX-40).
     An empty tuple means it cannot be told and must be asked."""
     verifier: EffectVerifier | None = None
+    choose_verifier: Callable[[Receipt], EffectVerifier | None] | None = None
+    """For a tool whose calls differ in what can be looked at; takes the place of `verifier`. Must be pure."""
     time_limit_seconds: float | None = None
     key_argument: str | None = None
     """The argument the runtime fills with the idempotency key (TR-17)."""
@@ -144,6 +155,10 @@ class Tool:
     summary: Callable[[Arguments], str] | None = None
     """One line for a card, e.g. `git push origin main`; redacted by the caller."""
 
+    def verifier_for(self, receipt: Receipt) -> EffectVerifier | None:
+        """What looks for the effect of this call; None when nothing can (TR-110)."""
+        return self.verifier if self.choose_verifier is None else self.choose_verifier(receipt)
+
 
 class Registry:
     """The tools of a session, by canonical name and alias. A name met twice is a fault of the host."""
@@ -155,9 +170,13 @@ class Registry:
             self.add(tool)
 
     def add(self, tool: Tool) -> None:
-        """Register a tool. Raises `UsageError` when a name or alias is taken, or it has not exactly one body."""
+        """Register a tool.
+
+        Raises `UsageError` when a name or alias is taken, it has not exactly one body, or its verifier writes.
+        """
         if (tool.body is None) == (tool.sync_body is None):
             raise UsageError(f"tool {tool.name!r} needs exactly one of `body` and `sync_body`")
+        _refuse_writing_verifier(tool)
         for name in (tool.name, *tool.aliases):
             if name in self._names:
                 raise UsageError(f"tool name {name!r} is taken by {self._names[name]!r}; rename one of them")
@@ -179,6 +198,16 @@ class Registry:
     def names(self) -> list[str]:
         """Canonical names in order of registration."""
         return list(self._tools)
+
+
+def _refuse_writing_verifier(tool: Tool) -> None:
+    """A verifier only reads; one that declares anything else is not taken (TR-103)."""
+    for operation, effect_class in getattr(tool.verifier, "operations", ()):
+        if effect_class is not EffectClass.READ_ONLY:
+            raise UsageError(
+                f"the verifier of tool {tool.name!r} declares {operation!r} as {effect_class}; "
+                "a verifier may only read, so let it look in another way"
+            )
 
 
 class Entrance:
@@ -217,6 +246,14 @@ NEVER_RAN = Outcome(
 )
 
 
+_INSIDE: ContextVar[bool] = ContextVar("inside_tool_body", default=False)
+
+
+def inside_tool_body() -> bool:
+    """Whether the running code belongs to a tool body, its tasks included: such code decides nothing (TR-130)."""
+    return _INSIDE.get()
+
+
 async def invoke(
     tool: Tool, attempt: LiveAttempt, arguments: Arguments, *, entrance: Entrance, scheduler: Scheduler
 ) -> Outcome:
@@ -224,6 +261,7 @@ async def invoke(
 
     Every end becomes an `Outcome`; nothing a body raises passes, but for `Signal`.
     """
+    outside = _INSIDE.set(True)
     try:
         if tool.body is not None:
             if not entrance.enter():
@@ -237,6 +275,8 @@ async def invoke(
         raise
     except BaseException as error:
         return outcome_of_exception(error, entrance)
+    finally:
+        _INSIDE.reset(outside)
     return Outcome(answer) if isinstance(answer, str) else answer
 
 
@@ -248,6 +288,7 @@ def _entering(
             return NEVER_RAN
         if tool.sync_body is None:
             raise BrokenInvariant(f"tool {tool.name!r} has no body")
+        _INSIDE.set(True)  # this thread runs nothing but the body
         return tool.sync_body(attempt, arguments)
 
     return run
@@ -338,13 +379,12 @@ async def prepare(
 def scope_of(tool: Tool, receipt: Receipt) -> tuple[str, tuple[str, ...]]:
     """The sink identity a verifier names before D6, and notes; the session where none can be told (TR-99)."""
     fallback = f"session:{receipt.session_id}"
-    if tool.verifier is None:
-        return fallback, ()
     try:
-        scope = tool.verifier.recovery_scope(receipt)
+        verifier = tool.verifier_for(receipt)
+        scope = fallback if verifier is None else verifier.recovery_scope(receipt)
     except Exception as error:
-        return fallback, ("scope_unknown", type(error).__name__)
-    return (scope, ()) if isinstance(scope, str) and scope else (fallback, ("scope_unknown",))
+        return fallback, (SCOPE_UNKNOWN, type(error).__name__)
+    return (scope, ()) if isinstance(scope, str) and scope else (fallback, (SCOPE_UNKNOWN,))
 
 
 def observe(verifier: EffectVerifier, receipt: Receipt, deadline: Deadline, *, fenced: bool) -> Observation:
@@ -352,14 +392,35 @@ def observe(verifier: EffectVerifier, receipt: Receipt, deadline: Deadline, *, f
 
     Blocks; the scope is compared first, because a changed account can only give a wrong absence (TR-99).
     """
+    unnamed = SCOPE_UNKNOWN in receipt.notes
     try:
         scope = verifier.recovery_scope(receipt)
-        if not scope or scope != receipt.scope:
+        if not isinstance(scope, str) or not scope or (scope != receipt.scope and not unnamed):
             return Observation("unknown", reason="scope_changed")
         key = receipt.idempotency_key or ""
         answer = verifier.inspect_effect(key, receipt, deadline, fenced=fenced)
+    except WriteAttempted:
+        return Observation("unknown", reason="verifier_wrote")
     except Exception as error:
         return Observation("unknown", reason="verifier_raised", summary=type(error).__name__)
-    if not isinstance(answer, Observation):
+    if not _is_sound(answer):
         return Observation("unknown", reason="verifier_nonsense")
+    if unnamed and answer.grade is Grade.PROOF:
+        return replace(answer, grade=Grade.STRONG, reason=answer.reason or "scope_unknown")
     return answer
+
+
+def _is_sound(answer: object) -> bool:
+    """Whether a verifier answered in the words of the port, with evidence that can be stored."""
+    if not isinstance(answer, Observation) or answer.state not in OBSERVED:
+        return False
+    texts = (answer.summary, answer.does_not_prove)
+    if not isinstance(answer.grade, Grade) or not all(isinstance(text, str) for text in texts):
+        return False
+    if answer.fenced not in (True, False) or not isinstance(answer.evidence, Mapping):
+        return False
+    try:
+        canonical_json(dict(answer.evidence))
+    except (TypeError, ValueError):
+        return False
+    return True

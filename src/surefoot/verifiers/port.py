@@ -11,10 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
-from surefoot.core.model import JSON, Grade, Receipt
+from surefoot.core.model import JSON, EffectClass, Grade, Receipt
 
 SUMMARY_CHARACTERS = 500
 EVIDENCE_BYTES = 8 * 1024
+OBSERVED = frozenset({"present", "absent", "satisfied", "unknown"})
+"""What an `Observation` may say."""
+SCOPE_UNKNOWN = "scope_unknown"
+"""Note on a receipt whose scope could not be told before D6: its verifier answers `strong` at most (TR-99)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +73,18 @@ class IntentVerifier(Protocol):
     def satisfied(self, call: Receipt) -> bool:
         """True when the call has write intents and all of them hold now (TR-92)."""
         ...
+
+
+Operation = tuple[str, EffectClass]
+"""What a verifier does to look, and the class of that: `("GET", EffectClass.READ_ONLY)`."""
+
+
+@runtime_checkable
+class DeclaredVerifier(Protocol):
+    """A verifier that names its operations; one of them that is no read is refused at registration (TR-103)."""
+
+    operations: tuple[Operation, ...]
+
+
+class WriteAttempted(Exception):
+    """A verifier tried to write through what it was given to read with; its verdict is void (TR-103)."""
