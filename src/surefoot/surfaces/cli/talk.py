@@ -13,14 +13,15 @@ import stat
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from surefoot.config import Settings, is_trusted, load_settings, project_root, set_trust
 from surefoot.errors import UsageError
-from surefoot.settings_files import left_out
 from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here
+
+if TYPE_CHECKING:
+    from surefoot.config import Settings
 
 FORMATS = ("text", "json", "stream-json")
 FIRST_INPUT_SECONDS = 3.0
@@ -130,6 +131,8 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
     directory = Path.cwd()
     if not printing:
         _ask_for_trust(directory)
+    from surefoot.config import load_settings  # not for the help text, which is answered at once
+
     settings = load_settings(_as_settings(flags), os.environ, directory)
     if flags["offered"]:
         settings = replace(settings, offered_tools=tuple(_rules(flags["offered"])))
@@ -206,7 +209,8 @@ def _ask_for_trust(directory: Path) -> None:
     """Asked once per repository root, on a terminal only; Enter is no."""
     if not is_person_here():
         return
-    from surefoot.config import places
+    from surefoot.config import is_trusted, places, project_root, set_trust
+    from surefoot.settings_files import left_out
 
     where, root = places(os.environ), project_root(directory)
     names = left_out(root)
