@@ -7,15 +7,17 @@ closing them in the right order. Does not own: what any of them does.
 from __future__ import annotations
 
 import dataclasses
+import os
 import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from surefoot import config
 from surefoot.config import Settings
+from surefoot.core.effects import Effect
 from surefoot.core.limits import Limits, read_limits
 from surefoot.core.model import BarrierLevel, Notice, Owner, Receipt
 from surefoot.errors import SessionHeld, SessionMissing, SettingsError, UsageError
@@ -24,9 +26,11 @@ from surefoot.ledger.owners import boot_id, this_process
 from surefoot.ledger.places import OWNERS, PROCESSES, ledger_files
 from surefoot.ledger.port import Held, Ledger, SessionRow
 from surefoot.providers import contracts
+from surefoot.providers.anthropic import AnthropicWire
 from surefoot.providers.chat import ChatWire
 from surefoot.providers.client import Client, Endpoint
-from surefoot.providers.port import ToolSpec
+from surefoot.providers.port import ToolSpec, Wire
+from surefoot.providers.responses import ResponsesWire
 from surefoot.runtime.actions import Actions, Policy
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.controller import Controller
@@ -41,7 +45,11 @@ from surefoot.runtime.session import LeaseTimes, Session, Wanted
 from surefoot.runtime.tools import Place, Registry, Tool
 from surefoot.tools.ask import ask_tool
 from surefoot.tools.files.toolset import file_tools
+from surefoot.tools.packs.checking import check
+from surefoot.tools.packs.judging import Judges, with_packs
+from surefoot.tools.packs.reading import Pack, find_pack, read_pack_file
 from surefoot.tools.place import find_place
+from surefoot.tools.processes.ancestry import Descent, Link, descent_here, descent_of_peer
 from surefoot.tools.processes.background import background_tool
 from surefoot.tools.processes.client import ProcessServer
 from surefoot.tools.recovery_tool import recovery_tool
@@ -51,7 +59,13 @@ from surefoot.tools.todo import todo_tool
 from surefoot.tools.worker import Worker
 from surefoot.verifiers.files import FilesVerifier
 
-WIRES = {"chat": ChatWire}
+RETRY_SWITCH = "SUREFOOT_TOOL_RECOVERY_RETRY"
+JUDGES = Judges(shell=lambda command, place: _shell_effect(command, place))
+WIRES: Mapping[str, Callable[[], Wire]] = {
+    "chat": ChatWire,
+    "responses": ResponsesWire,
+    "anthropic": AnthropicWire,
+}
 SYSTEM = """You are a careful agent that works in a project folder with tools.
 Read before you write. Prefer `edit` over `write` for files that exist. Keep going until the task is done, then say
 briefly what you did. Never state that something was done unless a tool result says so. When a result says that a call
@@ -175,6 +189,7 @@ class App:
             limits=self.limits,
         )
         actions = Actions(session, barrier, self._supervision, self._policy(session), self.limits)
+        actions.descent = lambda: self._descent(session)
         desk = Desk(actions, self.limits)
         services.update(
             {
@@ -191,6 +206,15 @@ class App:
         )
         session.level = BarrierLevel(self.settings.recovery.barrier)
         return barrier, people, actions
+
+    def _descent(self, session: Session) -> tuple[str | None, str]:
+        """Whether this process descends from a tool, before it decides about this session (UX-119)."""
+        found = descent_here(self.settings.places.ledgers, recorded=_recorded(session))
+        return found.reason, found.ancestry
+
+    def descent_of(self, pid: int, session: Session) -> Descent:
+        """What the parents of a process that connected to us say of it (UX-119)."""
+        return descent_of_peer(pid, self.settings.places.ledgers, recorded=_recorded(session))
 
     def registry(self, session: Session | None = None) -> Registry:
         """The built-in tools, and those of the program that opened this app."""
@@ -214,7 +238,12 @@ class App:
             *self.extra_tools,
         ]
         offered = self.settings.offered_tools
-        return Registry(self.each_tool(tool) for tool in tools if offered is None or _is_named(tool, offered))
+        packs = packs_in_use(self.settings)
+        return Registry(
+            self.each_tool(with_packs(tool, packs, JUDGES))
+            for tool in tools
+            if offered is None or _is_named(tool, offered)
+        )
 
     def _policy(self, session: Session) -> Policy:
         recovery = self.settings.recovery
@@ -222,6 +251,7 @@ class App:
             session_path=f"{self.folder.name}/{session.session_id}",
             on_unknown=recovery.on_unknown,
             resume_retry=recovery.resume_retry,
+            retry_enabled=os.environ.get(RETRY_SWITCH) == "1",
             boot_id=boot_id(),
             person_attached=self.asker is not None,
         )
@@ -369,9 +399,25 @@ def _held(held: Held, session_id: str) -> SessionHeld:
     )
 
 
+def _shell_effect(command: str, place: Place) -> Effect:
+    from surefoot.tools.classify.shell import classify_shell  # its grammar is heavy to load
+
+    return classify_shell(command, place).effect
+
+
 async def _let(looked: Looked) -> Permit:
     """A program that guards its own functions is their owner: nobody else is asked."""
     return Permit(True)
+
+
+def _recorded(session: Session) -> set[Link]:
+    """The processes that receipts name: of commands, and of owners (UX-119)."""
+    found = set()
+    for receipt in session.book:
+        for record in (receipt.process or {}, receipt.owner or {}):
+            if record.get("pid") and record.get("startTicks"):
+                found.add((int(str(record["pid"])), int(str(record["startTicks"]))))
+    return found
 
 
 def _is_named(tool: Tool, names: Sequence[str]) -> bool:
@@ -384,6 +430,24 @@ def _earlier(session: Session, receipt: Receipt) -> list[Receipt]:
     return [one for one in session.book.attempts(receipt.call_id) if one.attempt_id != receipt.attempt_id]
 
 
+def packs_in_use(settings: Settings) -> list[Pack]:
+    """The packs that `packs.use` names, and those of a trusted project, which can only tighten (EC-35, EC-38).
+
+    Raises `SettingsError` for a pack that is named and cannot be accepted.
+    """
+    packs = [find_pack(name, [settings.places.settings_folder / "packs"]) for name in settings.packs]
+    project = settings.root / ".surefoot" / "packs"
+    if settings.trusted and project.is_dir():
+        packs += [read_pack_file(file, source="project") for file in sorted(project.glob("*.toml"))]
+    return packs
+
+
+def tool_findings(settings: Settings, *, directory: Path) -> list[dict[str, Any]]:
+    """Rows of `surefoot tools check`: where registry and packs in use disagree (EC-54)."""
+    found = check(_built_in_tools(directory), packs_in_use(settings))
+    return [dataclasses.asdict(finding) for finding in found]
+
+
 def contract_table(identity: str, settings: Settings) -> list[list[str]]:
     """Rows of `surefoot contract show`."""
     own = settings.places.settings_folder / "contracts"
@@ -393,18 +457,20 @@ def contract_table(identity: str, settings: Settings) -> list[list[str]]:
 def tool_table(settings: Settings, *, directory: Path) -> list[dict[str, Any]]:
     """Rows of `surefoot tools`: name, the name of permission rules, class where it is fixed, description."""
     del settings
+    return [_tool_row(tool) for tool in _built_in_tools(directory)]
+
+
+def _built_in_tools(directory: Path) -> list[Tool]:
     place = find_place(directory)
-    worker = Worker()
-    tools = [
-        *file_tools(worker=worker, verifier=FilesVerifier(roots=lambda: place.roots)),
-        shell_tool(),
-        background_tool(),
-        ask_tool(),
-        todo_tool(),
-        recovery_tool(),
-    ]
-    worker.close()
-    return [_tool_row(tool) for tool in tools]
+    with closing(Worker()) as worker:  # made for its tools' declarations; none of them runs
+        return [
+            *file_tools(worker=worker, verifier=FilesVerifier(roots=lambda: place.roots)),
+            shell_tool(),
+            background_tool(),
+            ask_tool(),
+            todo_tool(),
+            recovery_tool(),
+        ]
 
 
 def _tool_row(tool: Tool) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from typing import Any
 
 import click
 
@@ -50,13 +51,16 @@ def emulate(ctx: click.Context) -> None:
 @click.argument("name", required=False)
 @click.option("--json", "as_json", is_flag=True)
 def tools(name: str | None, as_json: bool) -> None:
-    """The tools a model is offered, with the name that permission rules use."""
+    """The tools a model is offered, with the name that permission rules use; `check` compares them with packs."""
     from pathlib import Path
 
     from surefoot import app
     from surefoot.errors import SessionMissing
     from surefoot.surfaces.cli.reading import settings_here
 
+    if name == "check":
+        _check_tools(app.tool_findings(settings_here(), directory=Path.cwd()), as_json=as_json)
+        return
     found = app.tool_table(settings_here(), directory=Path.cwd())
     if name is not None:
         found = [row for row in found if name in (row["name"], row.get("rule"))]
@@ -66,6 +70,17 @@ def tools(name: str | None, as_json: bool) -> None:
         say_json(found)
     else:
         say_lines(plain.table([[str(row[key] or "-") for key in row] for row in found]))
+
+
+def _check_tools(findings: list[dict[str, Any]], *, as_json: bool) -> None:
+    """Registry and packs, both ways (EC-54): exit code 1 when a finding fails the check."""
+    if as_json:
+        say_json(findings)
+    else:
+        rows = [[str(one[key]) for key in ("code", "subject", "detail")] for one in findings]
+        say_lines(plain.table(rows) if rows else ["Registry and packs agree."])
+    if any(one["fails"] for one in findings):
+        click.get_current_context().exit(1)
 
 
 @click.group()
