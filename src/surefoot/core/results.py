@@ -84,6 +84,7 @@ NOT_STARTED: Mapping[str, str] = {
     "Nothing was started.",
     "deadline_too_short": "Too little time was left for this call, so nothing was started.",
     "cancelled_before_start": "The turn was stopped before this call began. Nothing was started.",
+    "retry_target_changed": "It would no longer be the call that was asked for, so nothing was started.",
     "owner_died_before_start": "The program went away before this call began. Nothing was started.",
 }
 """What is told of a call that never started, by reason code (TR-41)."""

@@ -3,27 +3,27 @@
 Owns: the snapshot of a session (TR-139), the six actions' durable record (TR-124 to
 TR-132), parked presses (TR-210), local looks, the retries a resume carries out (TR-115 to
 TR-117), and the facts told to the model (TR-57). Does not own: the rules themselves
-(`core.admission`, `core.recovery`), who may call (`surfaces`).
+(`core.admission`, `core.recovery`), a retry that is asked for (`retrying`), processes
+(`choices`), the form of a request (`requests`).
 Promises: recovery:never-guess, recovery:no-self-start, recovery:way-out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from surefoot.core import admission, recovery
 from surefoot.core.admission import Admission, AttemptFacts, Controls, Press
 from surefoot.core.canonical import ArgumentsInvalid, digest_text, read_arguments
-from surefoot.core.effects import Effect, stricter
+from surefoot.core.effects import stricter
 from surefoot.core.handoff import FactBounds, HandOff, hand_off_facts
 from surefoot.core.limits import Limits
 from surefoot.core.model import (
     Action,
     Decision,
     Draft,
-    EffectClass,
     ExecutorState,
     Kind,
     Notice,
@@ -32,49 +32,20 @@ from surefoot.core.model import (
 )
 from surefoot.core.recovery import Decided, Intents
 from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
-from surefoot.errors import LedgerError, LedgerUncertain
+from surefoot.errors import LedgerError
 from surefoot.ledger.port import NotAppended
 from surefoot.runtime.barrier import Barrier
+from surefoot.runtime.choices import Choices
 from surefoot.runtime.inspection import inspect
 from surefoot.runtime.live import Batch, Call
 from surefoot.runtime.reconcile import Reconciled, Supervision, reconcile
+from surefoot.runtime.requests import KINDS, Answer, Caller, malformed, storage_failed
+from surefoot.runtime.retrying import Retrying, effect_of
 from surefoot.runtime.session import Session
-from surefoot.runtime.tools import classify
+from surefoot.runtime.tools import classify, inside_tool_body
 from surefoot.verifiers.port import IntentVerifier
 
-FIELDS = frozenset(
-    {"sessionPath", "runtimeEpoch", "revision", "attemptId", "inspectionId", "action", "note", "items"}
-)
 DEATHS_WINDOW = 1024
-KINDS = {
-    Action.CONFIRM: "confirmed",
-    Action.DENY: "denied",
-    Action.REJECT: "rejected",
-    Action.RELEASE: "released",
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who presses, and how they were let in (TR-129)."""
-
-    who: str
-    channel: str
-    method: str = "call"
-    client: str | None = None
-    let_in_by: str = "os_user"
-    ancestry: str = "none"
-    assurance: str = "same-user"
-    not_a_person: str | None = None
-    """Why this caller may not decide (`inside_tool_body`, `descendant_of_tool`, `code_missing`); None when it may."""
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What an action is answered with: an HTTP status and JSON. 200 carries the new snapshot."""
-
-    status: int
-    body: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +86,13 @@ class Actions:
         self.state_of: Callable[[], str] = lambda: "idle"
         self.waiting: Callable[[], bool] = lambda: False
         self.notify: Callable[[Notice], None] = lambda notice: None
+        self.descent: Callable[[], tuple[str | None, str]] = lambda: (None, "none")
+        """Why this very process is no person's, and how far its parents could be read (TR-130, UX-119)."""
+        self.retrying = Retrying(
+            session, barrier, limits, self.executor, enabled=policy.retry_enabled, boot_id=policy.boot_id
+        )
+        self.choices = Choices(session, supervision, policy.session_path)
+        self.choices.snapshot = self.snapshot
         self._supervision = supervision
         self._limits = limits
         self._deaths = 0
@@ -157,12 +135,7 @@ class Actions:
             arguments = None if tool is None else _stored_arguments(receipt)
             if tool is None or arguments is None:
                 continue
-            stored = Effect(
-                receipt.effect_class or EffectClass.UNKNOWN,
-                receipt.reach,
-                check=receipt.check,
-                interaction=receipt.interaction,
-            )
+            stored = effect_of(receipt)
             today = stricter(stored, classify(tool, arguments, self.barrier.place))
             if (today.effect_class, set(today.reach)) != (stored.effect_class, set(stored.reach)):
                 now = {"class": today.effect_class.value, "reach": list(today.reach)}
@@ -254,7 +227,8 @@ class Actions:
 
     def is_local(self, receipt: Receipt) -> bool:
         tool = self.barrier.registry.resolve(receipt.tool or "")
-        return tool is None or tool.verifier is None or not tool.verifier.far
+        verifier = None if tool is None else tool.verifier_for(receipt)
+        return verifier is None or not verifier.far
 
     # Resuming ---------------------------------------------------------------------------------
 
@@ -361,6 +335,7 @@ class Actions:
             receipt,
             self.session.book,
             executor=self.executor(receipt),
+            retry=self.retrying.facts(receipt),
             verifiers_local=self.is_local(receipt),
         )
 
@@ -373,14 +348,15 @@ class Actions:
 
     async def act(self, request: Mapping[str, Any], caller: Caller) -> Answer:
         """One action of a person or policy; the first rule that refuses it answers (TR-125)."""
-        malformed = _malformed(request, self._limits)
-        if malformed is not None:
-            return Answer(400, {"code": malformed, "message": malformed})
+        fault = malformed(request, self._limits)
+        if fault is not None:
+            return Answer(400, {"code": fault, "message": fault})
+        caller = self.seen(caller)
         action = Action(request["action"])
         try:
             await self.settle_debt()
         except LedgerError as error:
-            return _storage_failed(error)
+            return storage_failed(error)
         if "items" in request:
             return await self._act_on_items(action, request, caller)
         receipt = self.session.book.get(request["attemptId"])
@@ -392,7 +368,36 @@ class Actions:
             return Answer(200, self.snapshot())
         if action is Action.INSPECT:
             return await self._inspect(receipt)
+        if action is Action.RETRY:
+            return await self._retry(receipt)
         return await self._record(action, [(receipt, request.get("inspectionId"))], request, caller)
+
+    def seen(self, caller: Caller) -> Caller:
+        """The caller with what the kernel and the running code say of it, unless a surface has read that."""
+        if inside_tool_body():
+            return replace(caller, not_a_person="inside_tool_body")
+        if caller.ancestry != "none" or caller.not_a_person or caller.let_in_by == "policy":
+            return caller
+        reason, ancestry = self.descent()
+        return replace(caller, not_a_person=reason, ancestry=ancestry)
+
+    async def process(self, request: Mapping[str, Any], caller: Caller) -> Answer:
+        """Adopt, kill or leave what a call left running (TR-71, TR-146)."""
+        return await self.choices.act(request, self.seen(caller), self._controls())
+
+    async def _retry(self, receipt: Receipt) -> Answer:
+        """A new attempt on proof of this moment; a refusal before its start leaves all as it was (TR-137)."""
+        try:
+            code = await self.retrying.proof(receipt)
+            if code is None:
+                begun = await self.retrying.begin(receipt)
+                code = begun.reason if begun.state is State.NOT_STARTED else None
+        except LedgerError as error:
+            return storage_failed(error)
+        if code is None:
+            return Answer(200, self.snapshot())
+        now = self.session.book.get(receipt.attempt_id)
+        return self._refused(Admission(code), now)
 
     async def _act_on_items(self, action: Action, request: Mapping[str, Any], caller: Caller) -> Answer:
         """Several calls in one commit, all or nothing (TR-132)."""
@@ -453,7 +458,7 @@ class Actions:
                 seconds=self._limits.inspect_seconds,
             )
         except LedgerError as error:
-            return _storage_failed(error)
+            return storage_failed(error)
         return Answer(200, self.snapshot(inspected=receipt.attempt_id))
 
     async def _record(
@@ -486,7 +491,7 @@ class Actions:
         try:
             answer = await self.session.append(*drafts, judge=still_so)
         except LedgerError as error:
-            return _storage_failed(error)
+            return storage_failed(error)
         if isinstance(answer, NotAppended):
             now = self.session.book.get(pairs[0][0].attempt_id)
             return self._refused(Admission(answer.code), now)
@@ -542,43 +547,6 @@ def _stored_arguments(receipt: Receipt) -> Mapping[str, Any] | None:
         return None
 
 
-def _storage_failed(error: LedgerError) -> Answer:
-    body: dict[str, Any] = {"code": "storage_failed", "message": error.message}
-    if isinstance(error, LedgerUncertain):
-        body["reason"] = "uncertain"
-    return Answer(409, body)
-
-
-def _malformed(request: Mapping[str, Any], limits: Limits) -> str | None:
-    """Rule 3 of TR-125, as far as it concerns the value itself."""
-    if set(request) - FIELDS:
-        return "unknown_field"
-    if request.get("action") not in set(Action):
-        return "unknown_action"
-    texts = ("sessionPath", "runtimeEpoch", "revision", "attemptId", "inspectionId", "note")
-    if any(request.get(name) is not None and not isinstance(request[name], str) for name in texts):
-        return "bad_request"
-    if len(request.get("note") or "") > limits.note_characters:
-        return "bad_request"
-    items = request.get("items")
-    if items is None:
-        return None if request.get("attemptId") else "bad_request"
-    if request["action"] not in {action.value for action in KINDS}:
-        return "bad_request"
-    return _malformed_items(items, limits)
-
-
-def _malformed_items(items: Any, limits: Limits) -> str | None:
-    if not isinstance(items, list) or not 0 < len(items) <= limits.bulk_items:
-        return "bad_request"
-    for item in items:
-        if not isinstance(item, dict) or not isinstance(item.get("attemptId"), str):
-            return "bad_request"
-        if set(item) - {"attemptId", "inspectionId"}:
-            return "unknown_field"
-    return None
-
-
 def code_of(attempt_id: str, inspection_id: str | None) -> str:
     """The two characters that a decision against the evidence must repeat; new with each inspection (UX-74)."""
     digest = digest_text(f"{attempt_id}/{inspection_id or ''}")[7:]
@@ -593,3 +561,6 @@ def undecided(receipts: Iterable[Receipt]) -> list[Receipt]:
         for receipt in recovery.fencing(receipts)
         if receipt.state is State.UNKNOWN and receipt.resolution is None
     ]
+
+
+__all__ = ["Actions", "Answer", "Caller", "Planned", "Policy", "code_of", "undecided"]

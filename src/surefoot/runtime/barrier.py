@@ -117,8 +117,9 @@ class Barrier:
 
     def verdict(self, looked: Looked, batch: Batch) -> Refused | None:
         """The barrier, the guards and the batch rule on one call as things stand now."""
-        if looked.refused is not None:
-            return looked.refused
+        fault = looked.refused or drafts.departure(looked)
+        if fault is not None:
+            return fault
         if self.stopping or looked.call.attempt_id in self._cancelled:
             return refused("cancelled_before_start")
         if self.session.broken is not None:

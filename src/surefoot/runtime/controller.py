@@ -100,6 +100,8 @@ class Controller:
         self._scheduler: Scheduler = session.scheduler
         self._subscribers: list[Callable[[Notice], None]] = []
         self._turn: _Turn | None = None
+        self._owed: list[Draft] = []
+        """The end of a turn that could not be recorded; it goes before the next one (TR-180)."""
         session.watch(self._entry_appended)
         people.on_notice = self.notify
         people.on_waiting = self._waiting
@@ -115,6 +117,7 @@ class Controller:
         actions.state_of = lambda: self.state
         actions.waiting = lambda: people.waiting
         actions.notify = self.notify
+        actions.retrying.on_busy = self._retry_runs
 
     @property
     def session_id(self) -> str:
@@ -186,6 +189,13 @@ class Controller:
             work, on_cancel=lambda: self._scheduler.spawn(self.stop(), "stop")
         )
 
+    def _retry_runs(self, busy: bool) -> None:
+        """A retry that a person asked for is work like a turn: no other begins beside it (TR-126)."""
+        if busy and self.state == "idle":
+            self.state = "running"
+        elif not busy and self._turn is None and self.state == "running":
+            self.state = "idle"
+
     async def _whole(self, turn: _Turn, text: str | None) -> TurnEnd:
         try:
             await self.session.history()
@@ -193,7 +203,9 @@ class Controller:
             await self._begin(turn, text)
             turn.task = self._scheduler.spawn(self._steps(turn), f"steps {turn.turn_id}")
             await self._scheduler.wait(turn.task)
-            return await self._finish(turn)
+            end = await self._finish(turn)
+            await self.actions.border()  # the end of a turn is the last border for what was pressed in it
+            return end
         finally:
             self._turn = None
             self.state = "closed" if self.session.lost or self.session.closed else "idle"
@@ -204,7 +216,8 @@ class Controller:
         if text is not None or facts:
             drafts.append(Draft(Kind.USER, {"turnId": turn.turn_id, "text": text or "", "facts": facts}))
         drafts.append(self._turn_draft(turn, TurnStatus.RUNNING))
-        await self.session.append(*drafts)
+        await self.session.append(*self._owed, *drafts)
+        self._owed = []
         turn.status = turn.recorded = TurnStatus.RUNNING
 
     def _level_change(self) -> list[Draft]:
@@ -355,6 +368,8 @@ class Controller:
             await self.session.append(self._turn_draft(turn, status, reason))
         except LedgerError as error:
             turn.recorded = before
+            if status in turns.ENDED:
+                self._owed = [self._turn_draft(turn, status, reason)]
             self.notify(Notice("turn_not_recorded", {"status": status.value, "cause": error.message}))
 
     def _turn_draft(self, turn: _Turn, status: TurnStatus, reason: str | None = None) -> Draft:
@@ -375,6 +390,8 @@ class Controller:
     async def stop(self) -> None:
         """End the turn. The cancel is recorded first, but the signal waits at most 250 ms for it (TR-180)."""
         turn = self._turn
+        if turn is None and self.actions.retrying.running:
+            await self.barrier.stop()
         if turn is None or turn.cancelled:
             return
         turn.cancelled = True
@@ -396,7 +413,10 @@ class Controller:
     async def close(self) -> None:
         """End the turn and give the session back. Supervised commands go on, listed (TR-206)."""
         self.barrier.leave()
+        self.actions.choices.release()
         await self.stop()
+        for attempt_id in list(self.actions.retrying.running):
+            await self.actions.retrying.settled(attempt_id)
         while self._turn is not None:
             await self._scheduler.sleep(0.01)
         self.state = "closed"

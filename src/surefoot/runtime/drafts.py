@@ -49,6 +49,21 @@ def unlooked(
     return Looked(call, tool, None, UNDECLARED, display, refused=refused(code, text, **facts))
 
 
+def departs(stored: Effect, now: Effect) -> bool:
+    """Whether a call reaches elsewhere, or is judged stricter, than when it was first started."""
+    both = stricter(stored, now)
+    return set(now.reach) != set(stored.reach) or both.effect_class is not stored.effect_class
+
+
+def departure(looked: Looked) -> Refused | None:
+    """The refusal of a retry that became another call on its way: by a hook, a link, a declaration (TR-136)."""
+    pinned = looked.call.pinned
+    if pinned is None or looked.arguments is None:
+        return None
+    same = looked.arguments.digest == looked.call.pinned_digest and not departs(pinned, looked.effect)
+    return None if same else refused("retry_target_changed")
+
+
 def with_effect(looked: Looked, effect: Effect) -> Looked:
     """The same call, judged stricter."""
     return dataclasses.replace(looked, effect=effect, notes=looked.notes + effect.notes)
@@ -175,6 +190,12 @@ def closed_fields(outcome: Outcome, looked: Looked, now_ms: int) -> dict[str, An
     }
 
 
+def executor_fields(state: ExecutorState, scheduler: Scheduler) -> dict[str, Any]:
+    """The executor as recorded; an ended one with the boot time by which it had ended, for commit windows."""
+    ended = {"endedBoot": scheduler.boot_ms()} if state is ExecutorState.ENDED else {}
+    return {"state": state.value, **ended}
+
+
 def late_fields(outcome: Outcome, looked: Looked, source: str, now_ms: int) -> dict[str, Any]:
     """The truth about an attempt that was closed as unknown before (TR-43), without the result."""
     return {
@@ -190,12 +211,6 @@ def late_fields(outcome: Outcome, looked: Looked, source: str, now_ms: int) -> d
 
 def stops_batch(receipt: Receipt, effect: Effect) -> bool:
     """TR-88: whether later writes of the batch must wait for somebody to look."""
-def executor_fields(state: ExecutorState, scheduler: Scheduler) -> dict[str, Any]:
-    """The executor as recorded; an ended one with the boot time by which it had ended, for commit windows."""
-    ended = {"endedBoot": scheduler.boot_ms()} if state is ExecutorState.ENDED else {}
-    return {"state": state.value, **ended}
-
-
     if effect.effect_class is EffectClass.READ_ONLY or effect.interaction or receipt.reason in ANSWERS:
         return False
     if receipt.state in (State.UNKNOWN, State.NOT_STARTED):

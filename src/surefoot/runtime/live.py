@@ -34,6 +34,10 @@ class Call:
     """The key of the older attempt, kept (TR-15)."""
     reserved: bool = False
     """Started by recovery: guards against repetition do not apply to it, the fence does."""
+    pinned: Effect | None = None
+    """The effect a retry was asked for; one that turns out another on the way does not start (TR-136)."""
+    pinned_digest: str | None = None
+    """The digest of the arguments it was asked for with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,6 +67,14 @@ class Supervision(Protocol):
         """`{state, pid, log, choices}` for a snapshot (TR-70)."""
         ...
 
+    async def adopt(self, receipt: Receipt) -> None:
+        """Wait until the command has ended; cancelling it stops nothing (TR-71)."""
+        ...
+
+    async def kill(self, receipt: Receipt) -> Mapping[str, Any]:
+        """End the command and all it left; `{gone, proven, how, left}` (TR-71)."""
+        ...
+
     def background(self) -> Sequence[Mapping[str, Any]]:
         """Listed resources of this ledger, also of other sessions (TR-205, TR-78)."""
         ...
@@ -84,6 +92,12 @@ class NoSupervision:
 
     def shown(self, receipt: Receipt) -> Mapping[str, Any] | None:
         return None
+
+    async def adopt(self, receipt: Receipt) -> None:
+        return None
+
+    async def kill(self, receipt: Receipt) -> Mapping[str, Any]:
+        return {"gone": False, "proven": False, "how": "nothing", "left": []}
 
     def background(self) -> Sequence[Mapping[str, Any]]:
         return ()
@@ -112,7 +126,7 @@ async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
         alive = receipt.epoch in replaced
         drafts.append(told or _judge(session, receipt, supervision, tail_lost=lost, alive=alive))
     for receipt in session.book.open():
-        drafts.extend(_late_truth(session, receipt, supervision))
+        drafts.extend(late_truth(session, receipt, supervision))
         drafts.extend(_ended_with_its_owner(receipt, replaced))
     judged = tuple(draft.payload["attemptId"] for draft in drafts)
     if lost and not _stands_for_the_tail(session):
@@ -167,6 +181,14 @@ def _ended_with_its_owner(receipt: Receipt, replaced: frozenset[int]) -> list[Dr
     return [Draft(Kind.PROCESS, {"attemptId": receipt.attempt_id, "executor": {"state": ended.value}})]
 
 
+def _timed(draft: Draft, boot_ms: int) -> Draft:
+    """Say by when an ended executor had ended: commit windows of a far side count from there (TR-109)."""
+    executor = draft.payload.get("executor")
+    if executor is None or executor["state"] != ExecutorState.ENDED:
+        return draft
+    return Draft(draft.kind, {**draft.payload, "executor": {**executor, "endedBoot": boot_ms}})
+
+
 def _judge(
     session: Session, receipt: Receipt, supervision: Supervision, *, tail_lost: bool, alive: bool
 ) -> Draft:
@@ -181,14 +203,6 @@ def _judge(
     if receipt.process is not None:
         judged = supervision.judge(receipt, epoch=session.epoch)
         if judged.outcome is not None:
-def _timed(draft: Draft, boot_ms: int) -> Draft:
-    """Say by when an ended executor had ended: commit windows of a far side count from there (TR-109)."""
-    executor = draft.payload.get("executor")
-    if executor is None or executor["state"] != ExecutorState.ENDED:
-        return draft
-    return Draft(draft.kind, {**draft.payload, "executor": {**executor, "endedBoot": boot_ms}})
-
-
             return _closed(receipt, judged.outcome, now_ms, judged.executor, judged.process)
         return _closed(receipt, _owner_died(), now_ms, judged.executor, judged.process)
     # The owner was proven dead, and with it every thread of its own; a take-over proves nothing (TR-175).
@@ -242,7 +256,7 @@ def _trace(receipt: Receipt, outcome: Outcome) -> EffectTrace:
     return EffectTrace.DONE if outcome.state is State.SUCCEEDED else EffectTrace.POSSIBLE
 
 
-def _late_truth(session: Session, receipt: Receipt, supervision: Supervision) -> list[Draft]:
+def late_truth(session: Session, receipt: Receipt, supervision: Supervision) -> list[Draft]:
     """An exit record found after all settles a call that was left unknown (TR-43, TR-73)."""
     if receipt.process is None or receipt.reason == "child_open":
         return []

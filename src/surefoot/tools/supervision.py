@@ -7,6 +7,7 @@ Promises: receipt:exact.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from surefoot.core.model import EffectClass, ExecutorState, Receipt, State
 from surefoot.runtime.reconcile import Judged
 from surefoot.tools.processes import kernel
 from surefoot.tools.processes.background import list_background
+from surefoot.tools.processes.client import adopt
+from surefoot.tools.processes.ending import kill
 from surefoot.tools.processes.seen import ProcessState, Seen, executor_of, look, outcome_of
 
 CHOICES = ("adopt", "kill", "leave")
@@ -57,6 +60,19 @@ class RunFolders:
         alive = executor_of(seen, _clients(receipt)) is ExecutorState.ALIVE
         log = receipt.process.get("log")
         return {"state": state, "pid": seen.pid, "log": log, "choices": list(CHOICES) if alive else []}
+
+    async def adopt(self, receipt: Receipt) -> None:
+        """Wait until the command of an earlier owner, or of a limit that left it, has ended."""
+        if receipt.process is not None:
+            await adopt(receipt.process)
+
+    async def kill(self, receipt: Receipt) -> Mapping[str, Any]:
+        """End a command through its supervisor, else member by member; what is left is named."""
+        if receipt.process is None:
+            return {"gone": False, "proven": False, "how": "nothing", "left": []}
+        report = await asyncio.to_thread(kill, receipt.process)
+        left = [{"pid": member.pid, "command": member.command} for member in report.left]
+        return {"gone": report.gone, "proven": report.proven, "how": report.how, "left": left}
 
     def background(self) -> Sequence[Mapping[str, Any]]:
         """Every command started in the background that still runs, of any session of the ledger."""

@@ -1,0 +1,86 @@
+"""What a press looks like from outside: the request, who makes it, and its answer.
+
+Owns: the form of a request (rule 3 of TR-125), the caller (TR-129), the answer. Does not own:
+the rules about the call itself (`core.admission`), the record (`actions`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.core.limits import Limits
+from surefoot.core.model import Action
+from surefoot.errors import LedgerError, LedgerUncertain
+
+FIELDS = frozenset(
+    {"sessionPath", "runtimeEpoch", "revision", "attemptId", "inspectionId", "action", "note", "items"}
+)
+KINDS = {
+    Action.CONFIRM: "confirmed",
+    Action.DENY: "denied",
+    Action.REJECT: "rejected",
+    Action.RELEASE: "released",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who presses, and how they were let in (TR-129)."""
+
+    who: str
+    channel: str
+    method: str = "call"
+    client: str | None = None
+    let_in_by: str = "os_user"
+    ancestry: str = "none"
+    assurance: str = "same-user"
+    not_a_person: str | None = None
+    """Why this caller may not decide (`inside_tool_body`, `descendant_of_tool`, `code_missing`); None when it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What an action is answered with: an HTTP status and JSON. 200 carries the new snapshot."""
+
+    status: int
+    body: Mapping[str, Any]
+
+
+def storage_failed(error: LedgerError) -> Answer:
+    """Nothing is recorded, or not known to be (TR-131)."""
+    body: dict[str, Any] = {"code": "storage_failed", "message": error.message}
+    if isinstance(error, LedgerUncertain):
+        body["reason"] = "uncertain"
+    return Answer(409, body)
+
+
+def malformed(request: Mapping[str, Any], limits: Limits) -> str | None:
+    """Rule 3 of TR-125, as far as it concerns the value itself."""
+    if set(request) - FIELDS:
+        return "unknown_field"
+    if request.get("action") not in set(Action):
+        return "unknown_action"
+    texts = ("sessionPath", "runtimeEpoch", "revision", "attemptId", "inspectionId", "note")
+    if any(request.get(name) is not None and not isinstance(request[name], str) for name in texts):
+        return "bad_request"
+    if len(request.get("note") or "") > limits.note_characters:
+        return "bad_request"
+    items = request.get("items")
+    if items is None:
+        return None if request.get("attemptId") else "bad_request"
+    if request["action"] not in {action.value for action in KINDS}:
+        return "bad_request"
+    return _malformed_items(items, limits)
+
+
+def _malformed_items(items: Any, limits: Limits) -> str | None:
+    if not isinstance(items, list) or not 0 < len(items) <= limits.bulk_items:
+        return "bad_request"
+    for item in items:
+        if not isinstance(item, dict) or not isinstance(item.get("attemptId"), str):
+            return "bad_request"
+        if set(item) - {"attemptId", "inspectionId"}:
+            return "unknown_field"
+    return None
