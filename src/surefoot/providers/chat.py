@@ -16,9 +16,12 @@ from surefoot.providers import json_calls
 from surefoot.providers.chat_stream import ChatDecoder
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.projection import (
+    ANSWER_BRIDGE,
+    BRIDGE,
     EMPTY_RESULT,
     demands_carrier,
     in_order,
+    is_foreign,
     is_object_json,
     merged,
     replayed_arguments,
@@ -54,6 +57,8 @@ class ChatWire:
             body["tools"] = [_tool(tool) for tool in request.tools]
         if request.max_output_tokens is not None:
             body[contract["limits.output_key"]] = request.max_output_tokens
+        if request.effort is not None:
+            body["reasoning_effort"] = request.effort
         if request.temperature is not None:
             body["temperature"] = request.temperature
         body["stream"] = request.stream
@@ -81,7 +86,7 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any], by_json: bool)
         shown += json_calls.examples(request.tools)
         shown += [message for one in ordered if (message := _as_json(one)) is not None]
     else:
-        shown += _native(ordered, contract, tools=bool(request.tools))
+        shown += _bridged(_native(ordered, request, contract), contract)
     if by_json or contract["pairing.same_role_neighbours"] == "merge":
         return list(merged(shown))
     return shown
@@ -101,9 +106,12 @@ def _as_json(message: Message) -> dict[str, Any] | None:
     return {"role": "assistant", "content": "\n".join(lines)} if lines else None
 
 
-def _native(ordered: Sequence[Message], contract: Mapping[str, Any], *, tools: bool) -> list[dict[str, Any]]:
+def _native(
+    ordered: Sequence[Message], request: ModelRequest, contract: Mapping[str, Any]
+) -> list[dict[str, Any]]:
     ids = wire_ids(ordered, contract)
     last_user = max((n for n, one in enumerate(ordered) if isinstance(one, UserWords)), default=-1)
+    asked = contract["reasoning.when"] == "always" or request.effort != "none"
     shown = []
     for position, message in enumerate(ordered):
         if isinstance(message, UserWords):
@@ -112,13 +120,46 @@ def _native(ordered: Sequence[Message], contract: Mapping[str, Any], *, tools: b
             wire_id = ids.get(message.call.call_id, message.call.provider_call_id or message.call.call_id)
             shown.append({"role": "tool", "tool_call_id": wire_id, "content": _result(message, contract)})
         else:
-            demanded = demands_carrier(
-                contract, bool(message.calls), tools=tools, since_user=position > last_user
+            tools, has_calls = bool(request.tools), bool(message.calls)
+            demanded = asked and demands_carrier(
+                contract, has_calls, tools=tools, since_user=position > last_user
             )
+            foreign = is_foreign(message, request.model, request.endpoint, contract)
             encoded = _assistant(message, contract, ids, demanded)
             if encoded is not None:
+                if contract["reasoning.carrier"] == "thought_signature" and has_calls:
+                    _sign(encoded["tool_calls"][0], contract, foreign=foreign, demanded=demanded)
                 shown.append(encoded)
     return shown
+
+
+def _sign(call: dict[str, Any], contract: Mapping[str, Any], *, foreign: bool, demanded: bool) -> None:
+    """Gemini's signature beside a call: as stored, or the documented stand-in where none can return (GE-01, R8)."""
+    extra = call.get("extra_content")
+    extra = dict(extra) if isinstance(extra, Mapping) else {}
+    google = dict(extra["google"]) if isinstance(extra.get("google"), Mapping) else {}
+    if google.get("thought_signature") and not foreign:
+        return
+    google.pop("thought_signature", None)
+    if demanded and contract["reasoning.empty_ok"]:
+        google["thought_signature"] = contract["reasoning.placeholder"]
+    if google:
+        call["extra_content"] = {**extra, "google": google}
+    else:
+        call.pop("extra_content", None)
+
+
+def _bridged(shown: Sequence[dict[str, Any]], contract: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Constant messages where the order of roles needs them (R6, MS-02, MS-04)."""
+    bridged: list[dict[str, Any]] = []
+    for message in shown:
+        after_result = bool(bridged) and bridged[-1]["role"] == "tool" and message["role"] == "user"
+        if after_result and contract["pairing.after_results"] == "assistant_or_tool":
+            bridged.append({"role": "assistant", "content": ANSWER_BRIDGE})
+        bridged.append(message)
+    if bridged and bridged[-1]["role"] == "assistant" and contract["pairing.final_role"] != "any":
+        bridged.append({"role": "user", "content": BRIDGE})
+    return bridged
 
 
 def _result(message: ResultGiven, contract: Mapping[str, Any]) -> str:
@@ -152,7 +193,7 @@ def _assistant(
         elif key in _MESSAGE_KEYS or contract["content.unknown_keys"] == "ok":
             encoded[key] = value
     carrier = contract["reasoning.carrier"]
-    if demanded and carrier not in encoded and contract["reasoning.empty_ok"]:
+    if demanded and carrier in CARRIERS and carrier not in encoded and contract["reasoning.empty_ok"]:
         encoded[carrier] = contract["reasoning.placeholder"]  # R8: only where the contract declares it
     if calls:
         encoded["tool_calls"] = calls
@@ -162,7 +203,15 @@ def _assistant(
 def _content(content: Any, has_calls: bool, contract: Mapping[str, Any]) -> Any:
     if content == "" and has_calls and contract["content.assistant_null"] != "never":
         return None
+    if isinstance(content, list) and contract["content.empty_text"] == "omit":
+        return [part for part in content if not _is_blank_text(part)] or ""
     return content
+
+
+def _is_blank_text(part: Any) -> bool:
+    return (
+        isinstance(part, Mapping) and part.get("type") == "text" and not str(part.get("text") or "").strip()
+    )
 
 
 def _calls(

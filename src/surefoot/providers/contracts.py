@@ -25,28 +25,25 @@ SHIPPED = Path(__file__).parent / "contract_files"
 _ID = re.compile(r"^[a-z0-9][a-z0-9._-]*/[a-z]+$")
 _DEPTH = 8
 
-REASONING_PROTOCOLS: Mapping[str, Mapping[str, Any]] = {
-    "deepseek": {
-        "carrier": "reasoning_content",
-        "required": "all_with_tools",
-        "when": "thinking_on",
-        "empty_ok": True,
+_CHAT = "reasoning_content"
+_ON = "thinking_on"
+REASONING_PROTOCOLS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "chat": {
+        "deepseek": {"carrier": _CHAT, "required": "all_with_tools", "when": _ON, "empty_ok": True},
+        "mimo": {"carrier": _CHAT, "required": "tool_turns", "when": _ON, "empty_ok": False},
+        "kimi": {"carrier": _CHAT, "required": "tool_turns", "when": _ON, "empty_ok": True},
+        "none": {"carrier": "none", "required": "never"},
     },
-    "mimo": {
-        "carrier": "reasoning_content",
-        "required": "tool_turns",
-        "when": "thinking_on",
-        "empty_ok": False,
+    "responses": {
+        "deepseek": {"carrier": "item_text", "required": "tool_turns", "when": _ON, "empty_ok": False},
+        "mimo": {"carrier": "item_text", "required": "tool_turns", "when": _ON, "empty_ok": False},
     },
-    "kimi": {
-        "carrier": "reasoning_content",
-        "required": "tool_turns",
-        "when": "thinking_on",
-        "empty_ok": True,
-    },
-    "none": {"carrier": "none", "required": "never"},
 }
-"""What `reasoning_protocol` lays over a Chat contract (WC-4), and nothing else."""
+"""Wire → what `reasoning_protocol` lays over a contract of it (WC-4), and nothing else."""
+_PROTOCOL_RULES: Mapping[str, Mapping[str, str]] = {
+    "responses": {"deepseek": "DS-05", "mimo": "MI-01"},
+}
+"""The rule that reports a missing carrier under a protocol; `suspect`, so that a healthy pair passes (PR-78)."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +65,11 @@ class Contract(Mapping[str, Any]):
 
     __hash__ = object.__hash__
 
+    @property
+    def wire(self) -> str:
+        """The wire its id names."""
+        return self.id.partition("/")[2]
+
     @functools.cached_property
     def digest(self) -> str:
         """`sha256:` of the canonical JSON of every resolved key (WC-7)."""
@@ -85,11 +87,16 @@ class Contract(Mapping[str, Any]):
         """Lay an endpoint's `reasoning_protocol` over this contract (WC-4)."""
         if name is None:
             return self
-        if name not in REASONING_PROTOCOLS:
+        known = REASONING_PROTOCOLS.get(self.wire, {})
+        if name not in known:
+            said = f"use one of {', '.join(known)}" if known else "leave it out"
             raise SettingsError(
-                f"reasoning_protocol {name!r} is not known; use one of {', '.join(REASONING_PROTOCOLS)}."
+                f"reasoning_protocol {name!r} is not known on the wire {self.wire!r} of contract {self.id!r}; {said}."
             )
-        laid = {f"reasoning.{key}": value for key, value in REASONING_PROTOCOLS[name].items()}
+        laid = {f"reasoning.{key}": value for key, value in known[name].items()}
+        rule = _PROTOCOL_RULES.get(self.wire, {}).get(name)
+        if rule is not None and self.get(f"rules.{rule}", "off") == "off":
+            laid[f"rules.{rule}"] = "suspect"
         origin = dict.fromkeys(laid, f"reasoning_protocol={name}")
         return Contract(self.id, {**self.keys_by_name, **laid}, {**self.origin, **origin})
 

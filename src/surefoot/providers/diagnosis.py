@@ -227,7 +227,8 @@ def _overflows(reasons: Reasons, contract: Mapping[str, Any]) -> bool:
 
 def _family(status: int | None, reasons: Reasons, contract: Mapping[str, Any]) -> str | None:
     allowed = {400, 404, 422, *contract["errors.history_fault_status"]}
-    if status not in allowed and not reasons.unwrapped:
+    # An error told inside a stream has no status of its own; its words decide (PR-10, line 13; OR-07).
+    if status is not None and status not in allowed and not reasons.unwrapped:
         return None
     if "invalid_encrypted_content" in reasons.codes:
         return "replay_signature"

@@ -102,6 +102,7 @@ def demands_carrier(contract: Mapping[str, Any], has_calls: bool, *, tools: bool
         "tool_turns_since_user": has_calls and since_user,
         "all_with_tools": tools,
         "all_turns": True,
+        "first_call_of_step": has_calls,  # of every step: what was sent once must not change later
     }.get(contract["reasoning.required"], False)
 
 

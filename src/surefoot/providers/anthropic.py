@@ -1,0 +1,145 @@
+"""Pure. The Anthropic Messages wire: request bodies out, replies in.
+
+Owns: the JSON of a Messages request. Does not own: stored blocks on replay
+(`anthropic_blocks`), decoding (`anthropic_stream`), order and ids of history (`projection`).
+Promises: projection:pure, projection:prefix-stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from surefoot.core.history import AssistantWords, UserWords
+from surefoot.providers.anthropic_blocks import assistant_blocks, is_paused, result_block
+from surefoot.providers.anthropic_stream import AnthropicDecoder
+from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
+from surefoot.providers.projection import (
+    BRIDGE,
+    demands_carrier,
+    in_order,
+    is_foreign,
+    orphan_text,
+    user_text,
+    wire_ids,
+)
+
+NAME = "anthropic"
+ANSWER_TOKENS = 8192
+"""The wire demands an output limit; this one stands where the caller gives none."""
+THINKING_TOKENS: Mapping[str, int] = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384}
+
+
+class AnthropicWire:
+    """The `Wire` of Anthropic Messages. Holds nothing; one instance serves every endpoint."""
+
+    name = NAME
+    path = "/messages"
+    key_header = "x-api-key"
+    key_form = "{key}"
+    headers: Mapping[str, str] = MappingProxyType({"anthropic-version": "2023-06-01"})
+
+    def encode(self, request: ModelRequest, contract: Mapping[str, Any]) -> dict[str, Any]:
+        """The request body. Same input, same bytes; healthy prefixes never change."""
+        thinking = _thinking(request)
+        budget = thinking.get("budget_tokens", 0) if thinking is not None else 0
+        body: dict[str, Any] = {
+            "model": request.model,
+            "max_tokens": (request.max_output_tokens or ANSWER_TOKENS) + budget,
+        }
+        if request.system.strip():
+            body["system"] = request.system
+        body["messages"] = _messages(request, contract)
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        if thinking is not None:
+            body["thinking"] = thinking
+        if request.temperature is not None and not budget:
+            body["temperature"] = request.temperature
+        body["stream"] = request.stream
+        return body
+
+    def decoder(self, contract: Mapping[str, Any], *, stream: bool) -> Decoder:
+        """A fresh decoder. A stream may be answered with one JSON body; it is read either way."""
+        del stream
+        return AnthropicDecoder(contract)
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+
+
+def _thinking(request: ModelRequest) -> dict[str, Any] | None:
+    if request.effort is None:
+        return None
+    if request.effort == "none":
+        return {"type": "disabled"}
+    budget = THINKING_TOKENS.get(request.effort, THINKING_TOKENS["high"])
+    return {"type": "enabled", "budget_tokens": budget}
+
+
+def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str, Any]]:
+    ordered = in_order(request.messages)
+    ids = wire_ids(ordered, contract)
+    shown: list[dict[str, Any]] = []
+    paused = False
+    for message in ordered:
+        if isinstance(message, AssistantWords):
+            blocks = _assistant(message, request, contract, ids)
+            if not blocks:
+                continue
+            if paused:  # one turn of the provider in two replies: its halves belong together (AN-14)
+                shown[-1]["content"] = [*shown[-1]["content"], *blocks]
+            else:
+                shown.append({"role": "assistant", "content": blocks})
+            paused = is_paused(message.raw) and message.wire == NAME
+            continue
+        paused = False
+        if isinstance(message, UserWords):
+            if user_text(message).strip():
+                shown.append({"role": "user", "content": user_text(message)})
+        elif message.call.call_id in ids:
+            _add_result(shown, result_block(message, ids[message.call.call_id], contract))
+        else:
+            shown.append({"role": "user", "content": orphan_text(message)})
+    if shown and shown[-1]["role"] == "assistant" and contract["pairing.final_role"] != "any" and not paused:
+        shown.append({"role": "user", "content": BRIDGE})
+    return _joined(shown) if contract["pairing.same_role_neighbours"] == "merge" else shown
+
+
+def _assistant(
+    message: AssistantWords, request: ModelRequest, contract: Mapping[str, Any], ids: Mapping[str, str]
+) -> list[dict[str, Any]]:
+    off = request.effort == "none"
+    forbidden = contract["reasoning.off_forbids"] and request.effort in (None, "none")
+    demanded = not off and demands_carrier(
+        contract, bool(message.calls), tools=bool(request.tools), since_user=True
+    )
+    foreign = is_foreign(message, request.model, request.endpoint, contract)
+    return assistant_blocks(message, contract, ids, thinking=not foreign and not forbidden, demanded=demanded)
+
+
+def _add_result(shown: list[dict[str, Any]], block: dict[str, Any]) -> None:
+    """Results of one batch stand together in the one message after it (AN-01, AN-03)."""
+    last = shown[-1] if shown else None
+    if last is not None and last["role"] == "user" and isinstance(last["content"], list):
+        last["content"].append(block)
+        return
+    shown.append({"role": "user", "content": [block]})
+
+
+def _joined(shown: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Neighbours of one role in one message, results first, for servers whose template alternates (LS-03)."""
+    joined: list[dict[str, Any]] = []
+    for message in shown:
+        if joined and joined[-1]["role"] == message["role"]:
+            both = [*_blocks(joined[-1]["content"]), *_blocks(message["content"])]
+            joined[-1] = {**joined[-1], "content": both}
+        else:
+            joined.append(dict(message))
+    return joined
+
+
+def _blocks(content: Any) -> list[Any]:
+    return content if isinstance(content, list) else [{"type": "text", "text": content}]

@@ -1,0 +1,161 @@
+"""Pure. Content blocks of one message: what was stored → what may be replayed.
+
+Owns: thinking kept or left out (R11), server-tool halves kept together (AN-14), known
+keys (AN-20), blank text (AN-16), results. Does not own: the order of messages (`anthropic`).
+
+Blocks keep the order in which the provider sent them, and their text is never edited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from surefoot.core.history import AssistantWords, ResultGiven
+from surefoot.providers.projection import EMPTY_RESULT, FAILED_WITHOUT_TEXT, strict_object, wire_name
+from surefoot.providers.written import CUT_FINISHES
+
+THINKING = ("thinking", "redacted_thinking")
+_KEYS: Mapping[str, frozenset[str]] = {
+    "text": frozenset({"type", "text", "citations"}),
+    "thinking": frozenset({"type", "thinking", "signature"}),
+    "redacted_thinking": frozenset({"type", "data"}),
+    "tool_use": frozenset({"type", "id", "name", "input", "caller", "toolset_name"}),
+    "server_tool_use": frozenset({"type", "id", "name", "input", "caller"}),
+}
+"""Keys a request may carry back, per block type; a type that is not listed returns whole."""
+
+
+def assistant_blocks(
+    message: AssistantWords,
+    contract: Mapping[str, Any],
+    ids: Mapping[str, str],
+    *,
+    thinking: bool,
+    demanded: bool,
+) -> list[dict[str, Any]]:
+    """The blocks of an assistant message for the wire; empty when nothing of it can be shown.
+
+    `thinking` says whether its carriers may return, `demanded` whether the contract wants one.
+    """
+    stored = message.raw.get("content") if message.wire == "anthropic" else None
+    blocks = [block for block in stored if isinstance(block, Mapping)] if isinstance(stored, list) else []
+    uses = [block for block in blocks if block.get("type") == "tool_use"]
+    if not blocks or len(uses) != len(message.calls):
+        shown = _rebuilt(message, ids)
+    else:
+        shown = _replayed(message, blocks, contract, ids, thinking)
+    if demanded and contract["reasoning.empty_ok"] and not any(one["type"] in THINKING for one in shown):
+        shown.insert(0, {"type": "thinking", "thinking": contract["reasoning.placeholder"]})  # R8
+    return [] if all(one["type"] in THINKING for one in shown) else shown
+
+
+def _rebuilt(message: AssistantWords, ids: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Text and calls of a reply that another wire stored."""
+    shown: list[dict[str, Any]] = []
+    if message.text.strip():
+        shown.append({"type": "text", "text": message.text})
+    for call in message.calls:
+        name, given = wire_name(call.asked_name), strict_object(call.arguments) or {}
+        shown.append({"type": "tool_use", "id": ids[call.call_id], "name": name, "input": given})
+    return shown
+
+
+def _replayed(
+    message: AssistantWords,
+    blocks: Sequence[Mapping[str, Any]],
+    contract: Mapping[str, Any],
+    ids: Mapping[str, str],
+    thinking: bool,
+) -> list[dict[str, Any]]:
+    calls = iter(message.calls)
+    halves = _whole_pairs(blocks, pending=is_paused(message.raw))
+    shown: list[dict[str, Any]] = []
+    for number, block in enumerate(blocks):
+        kind = block.get("type")
+        if kind == "tool_use":
+            call = next(calls)
+            given = block.get("input")
+            given = given if isinstance(given, Mapping) else strict_object(call.arguments) or {}
+            own = {"id": ids[call.call_id], "name": wire_name(call.asked_name), "input": given}
+            shown.append({**_known(block, contract), **own})
+            continue
+        last = number == len(blocks) - 1
+        if kind == "text":
+            keep = bool(str(block.get("text") or "").strip())  # AN-16
+        elif kind in THINKING:
+            cut = last and message.raw.get("stop_reason") in CUT_FINISHES
+            keep = thinking and not cut and _returns(block, contract)
+        else:
+            keep = _half(block) is None or _half(block) in halves
+        if keep:
+            shown.append(_known(block, contract))
+    return shown
+
+
+def _returns(block: Mapping[str, Any], contract: Mapping[str, Any]) -> bool:
+    """Whether a thinking block is one its issuer will know again (AN-12, AN-13, WC-9)."""
+    if contract["reasoning.required"] in ("never", "forbidden"):
+        return False
+    if block.get("type") == "redacted_thinking":
+        return isinstance(block.get("data"), str)
+    signature = block.get("signature")
+    signed = isinstance(signature, str) and bool(signature.strip())
+    return isinstance(block.get("thinking"), str) and (
+        signed or contract["reasoning.carrier"] != "thinking_signed"
+    )
+
+
+def _half(block: Mapping[str, Any]) -> str | None:
+    """The id that joins the two halves of a server tool's call and result."""
+    kind = str(block.get("type") or "")
+    found = block.get("tool_use_id") if kind.endswith("_tool_result") else None
+    if kind.endswith("_tool_use"):
+        found = block.get("id")
+    return found if isinstance(found, str) else None
+
+
+def _whole_pairs(blocks: Sequence[Mapping[str, Any]], *, pending: bool) -> set[str]:
+    """Ids whose call and result both stand here, in that order; a paused turn may still wait for results."""
+    asked: set[str] = set()
+    whole: set[str] = set()
+    for block in blocks:
+        half = _half(block)
+        if half is None:
+            continue
+        if str(block.get("type")).endswith("_tool_use"):
+            asked.add(half)
+        elif half in asked:
+            whole.add(half)
+    return asked if pending else whole
+
+
+def _known(block: Mapping[str, Any], contract: Mapping[str, Any]) -> dict[str, Any]:
+    """The block without added nulls (S-40) and without keys no request may carry (AN-20)."""
+    keys = _KEYS.get(str(block.get("type"))) if contract["content.unknown_keys"] == "drop" else None
+    return {
+        key: value
+        for key, value in block.items()
+        if value is not None and key != "cache_control" and (keys is None or key in keys)
+    }
+
+
+def is_paused(raw: Mapping[str, Any]) -> bool:
+    """Whether this reply stopped in the middle of the provider's own work (S-29)."""
+    return raw.get("stop_reason") == "pause_turn"
+
+
+def result_block(message: ResultGiven, wire_id: str, contract: Mapping[str, Any]) -> dict[str, Any]:
+    """One result; error-flagged where it is one, never empty where the flag forbids it (AN-17)."""
+    block: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id}
+    text = message.text
+    if not text.strip():
+        if message.is_error and contract["content.error_result_text"]:
+            text = FAILED_WITHOUT_TEXT
+        elif contract["content.empty_result"] == "text":
+            text = EMPTY_RESULT
+    if text.strip():
+        block["content"] = text
+    if message.is_error:
+        block["is_error"] = True
+    return block

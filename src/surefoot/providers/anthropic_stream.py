@@ -1,0 +1,281 @@
+"""Pure. Replies of the Anthropic Messages wire: bytes in, one `Reply` out.
+
+Owns: blocks and their deltas, the terminal marker, the stored message, what is found
+at receipt. Does not own: bytes and lines (`intake`), replay (`anthropic_blocks`), naming a
+refusal (`diagnosis`).
+
+Nothing is given out as a reply before `message_stop` was seen (S-07). Blocks are stored
+in the order and form in which they came.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.providers.diagnosis import refused_in_reply
+from surefoot.providers.hosted import hosted_kinds
+from surefoot.providers.intake import Intake, event_object, incomplete, nonsense, usage_of
+from surefoot.providers.port import Reply, TextDelta, Usage
+from surefoot.providers.projection import strict_object
+from surefoot.providers.sse import Event
+from surefoot.providers.written import CUT_FINISHES, Written, as_text, reply_calls
+
+REFUSED_FINISHES: Mapping[str, str] = {
+    "refusal": "policy",
+    "content_filter": "policy",
+    "model_context_window_exceeded": "context_overflow",
+    "error": "transient",
+}
+"""Stop reasons that are refusals under status 200 (S-30)."""
+_INPUT_PARTS = ("cache_creation_input_tokens", "cache_read_input_tokens")
+_BEGUN: Mapping[str, dict[str, Any]] = {
+    "text_delta": {"type": "text", "text": ""},
+    "thinking_delta": {"type": "thinking", "thinking": ""},
+    "input_json_delta": {"type": "tool_use", "name": ""},
+}
+"""The block a delta belongs to where its start event was lost."""
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block while its deltas arrive."""
+
+    value: dict[str, Any]
+    written: str = ""
+    """Argument text of its `input_json_delta`s."""
+
+    def arguments(self) -> str:
+        """The argument text, or the input that came whole with the block (S-18)."""
+        return (
+            self.written
+            if self.written.strip() or not self.value.get("input")
+            else as_text(self.value["input"])
+        )
+
+    def stored(self) -> dict[str, Any]:
+        """The block as sent, its input put together; an input that is no object stays the text it was."""
+        if "input" not in self.value and not self.written:
+            return self.value
+        if not self.written.strip():
+            return self.value if self.value.get("input") is not None else {**self.value, "input": {}}
+        read = strict_object(self.written)
+        return {**self.value, "input": self.written if read is None else read}
+
+
+class AnthropicDecoder:
+    """Decodes one reply, streamed or whole; the first byte tells which it is."""
+
+    def __init__(self, contract: Mapping[str, Any]) -> None:
+        self._contract = contract
+        self._intake = Intake()
+        self._message: dict[str, Any] = {}
+        self._blocks: list[_Block] = []
+        self._at: dict[int, _Block] = {}
+        self._usage = Usage()
+        self._error: Any = None
+        self._events = 0
+        self._stopped = False
+
+    @property
+    def finished(self) -> bool:
+        """`message_stop` came, or an error that ends the reply."""
+        return self._stopped or self._error is not None
+
+    def feed(self, chunk: bytes) -> list[TextDelta]:
+        """Take bytes as they come, split anywhere."""
+        return self._take(self._intake.feed(chunk))
+
+    def end(self) -> Reply:
+        """The transport closed cleanly; see `Decoder.end`."""
+        rest = [] if self._stopped else self._intake.end()
+        if self._intake.whole:
+            self._read_whole()
+        else:
+            self._take(rest)
+        if self._error is not None:
+            raise refused_in_reply(self._error, self._contract)
+        if not self._intake.whole and self._events == 0:
+            nonsense("holds no event")
+        finish = self._message.get("stop_reason")
+        kind = REFUSED_FINISHES.get(finish) if isinstance(finish, str) else None
+        if kind is not None:
+            raise refused_in_reply({"code": finish}, self._contract, kind=kind)
+        return self._reply(finish if isinstance(finish, str) else None)
+
+    def _take(self, events: list[Event]) -> list[TextDelta]:
+        told: list[TextDelta] = []
+        for event in events:
+            if self.finished:
+                break
+            if event.data.strip() == "[DONE]":
+                continue  # a proxy's own marker; it proves nothing about the message
+            told += self._event(event.name, event_object(event.data))
+        return told
+
+    def _event(self, name: str, event: Mapping[str, Any]) -> list[TextDelta]:
+        kind = event.get("type") or name
+        if kind == "error" or event.get("error"):
+            self._error = event.get("error") or event
+            return []
+        if kind == "message_start":
+            self._start(event.get("message"))
+        elif kind == "content_block_start":
+            return self._open(event)
+        elif kind == "content_block_delta":
+            return self._grow(event)
+        elif kind == "message_delta":
+            self._facts_of(event)
+        elif kind == "message_stop":
+            self._stopped = True
+        else:
+            return []  # `ping`, `content_block_stop`, and whatever is added later
+        self._events += 1
+        return []
+
+    def _start(self, message: Any) -> None:
+        if isinstance(message, Mapping):
+            self._message = {key: value for key, value in message.items() if key not in ("content", "usage")}
+            self._usage = usage_of(message.get("usage"), self._usage, input_also=_INPUT_PARTS)
+
+    def _facts_of(self, event: Mapping[str, Any]) -> None:
+        """Stop reason and what else `message_delta` says; a null says nothing new."""
+        delta = event.get("delta")
+        extra = {key: event[key] for key in event if key not in ("type", "delta", "usage")}
+        for key, value in {**extra, **(delta if isinstance(delta, Mapping) else {})}.items():
+            if value is not None:
+                self._message[key] = value
+        self._usage = usage_of(event.get("usage"), self._usage, input_also=_INPUT_PARTS)
+
+    def _open(self, event: Mapping[str, Any]) -> list[TextDelta]:
+        """A start always opens a new block, whatever its index says (S-12)."""
+        self._events += 1
+        value = event.get("content_block")
+        if not isinstance(value, Mapping):
+            return []
+        self._keep(event.get("index"), _Block(dict(value)))
+        text = value.get("text") or value.get("thinking")
+        return [_shown(str(value.get("type")), text)] if isinstance(text, str) and text else []
+
+    def _keep(self, index: Any, block: _Block) -> _Block:
+        self._blocks.append(block)
+        if isinstance(index, int):
+            self._at[index] = block
+        return block
+
+    def _grow(self, event: Mapping[str, Any]) -> list[TextDelta]:
+        self._events += 1
+        delta, index = event.get("delta"), event.get("index")
+        if not isinstance(delta, Mapping):
+            return []
+        block = self._at.get(index) if isinstance(index, int) else None
+        if block is None and self._blocks and not isinstance(index, int):
+            block = self._blocks[-1]  # S-11
+        kind = str(delta.get("type"))
+        if block is None:
+            block = self._keep(index, _Block(dict(_BEGUN.get(kind, {"type": "unknown"}))))
+        return self._add(block, kind, delta)
+
+    def _add(self, block: _Block, kind: str, delta: Mapping[str, Any]) -> list[TextDelta]:
+        if kind == "input_json_delta":
+            block.written = self._more(block.written, delta.get("partial_json"))
+        elif kind in ("text_delta", "thinking_delta"):
+            key = kind.removesuffix("_delta")
+            before = str(block.value.get(key) or "")
+            block.value[key] = self._more(before, delta.get(key))
+            new = block.value[key][len(before) :]
+            return [_shown(key, new)] if new else []
+        elif kind == "citations_delta":
+            block.value["citations"] = [*(block.value.get("citations") or []), delta.get("citation")]
+        else:  # `signature_delta`, and kinds added later: their fields belong to the block
+            for key, value in delta.items():
+                if key != "type" and value is not None:
+                    block.value[key] = value
+        return []
+
+    def _more(self, before: str, piece: Any) -> str:
+        """Text grown by a piece; a whole snapshot only where the contract declares them (S-33)."""
+        if not isinstance(piece, str):
+            return before + as_text(piece)
+        grown = self._contract["stream.snapshots"] and before and piece.startswith(before)
+        return piece if grown else before + piece
+
+    def _read_whole(self) -> None:
+        body = self._intake.body()
+        if body.get("error"):
+            self._error = body["error"]
+            return
+        content = body.get("content")
+        if isinstance(content, str):
+            content = [{"type": "text", "text": content}]
+        if not isinstance(content, list):
+            nonsense("holds no message")
+        self._start(body)
+        self._blocks = [_Block(dict(block)) for block in content if isinstance(block, Mapping)]
+        # A whole body that parsed has ended, whatever its stop reason says.
+        self._message["stop_reason"] = self._message.get("stop_reason") or "end_turn"
+        self._stopped = True
+
+    def _reply(self, finish: str | None) -> Reply:
+        optional = self._contract["stream.terminal_optional"] and finish is not None
+        if finish is None or not (self._stopped or optional):
+            raise incomplete()
+        uses = [block for block in self._blocks if block.value.get("type") == "tool_use"]
+        calls = reply_calls([_written(block) for block in uses], finish, self._contract)
+        content = [block.stored() for block in self._blocks]
+        model = self._message.get("model")
+        return Reply(
+            text=_joined(content, "text"),
+            calls=calls,
+            finish=finish,
+            raw={**self._message, "role": "assistant", "content": content},
+            usage=self._usage,
+            model=model if isinstance(model, str) else None,
+            reasoning=_joined(content, "thinking"),
+            paused=finish == "pause_turn" and not calls,
+            hosted=hosted_kinds(_server_tools(content), self._contract),
+            notes=tuple(self._notes(content, finish)),
+        )
+
+    def _notes(self, content: list[dict[str, Any]], finish: str) -> list[str]:
+        kinds = {block.get("type") for block in content}
+        notes = []
+        if finish in CUT_FINISHES and kinds and kinds <= {"thinking", "redacted_thinking"}:
+            notes.append("only_reasoning_at_limit")
+        elif self._contract["reasoning.carrier"] == "thinking_signed":
+            lost = [one for one in content if one.get("type") == "thinking" and not one.get("signature")]
+            if any(one.get("thinking") for one in lost):
+                notes.append("unreplayable_reasoning")
+        if self._message.get("input_transformations"):
+            notes.append("input_transformed")
+        return notes
+
+
+def _shown(key: str, text: str) -> TextDelta:
+    return TextDelta(text, "reasoning" if key == "thinking" else "text")
+
+
+def _written(block: _Block) -> Written:
+    name, call_id = block.value.get("name"), block.value.get("id")
+    return Written(
+        name if isinstance(name, str) and name.strip() else "",
+        block.arguments(),
+        call_id if isinstance(call_id, str) and call_id.strip() else "",
+    )
+
+
+def _joined(content: list[dict[str, Any]], key: str) -> str:
+    texts = (block.get(key) for block in content if block.get("type") == key)
+    return "".join(text for text in texts if isinstance(text, str))
+
+
+def _server_tools(content: list[dict[str, Any]]) -> list[str]:
+    found = []
+    for block in content:
+        kind = str(block.get("type") or "")
+        if kind == "server_tool_use":
+            found.append(str(block.get("name") or ""))
+        elif kind.endswith("_tool_use"):
+            found.append(kind.removesuffix("_tool_use"))
+    return found

@@ -1,0 +1,103 @@
+"""Pure. The Responses wire: request bodies out, replies in.
+
+Owns: the JSON of a Responses request; the whole history travels in `input`, nothing is
+kept at the provider. Does not own: stored items on replay (`responses_items`), decoding
+(`responses_stream`), order and ids of history (`projection`).
+Promises: projection:pure, projection:prefix-stable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+from surefoot.core.history import AssistantWords, UserWords
+from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
+from surefoot.providers.projection import (
+    BRIDGE,
+    EMPTY_RESULT,
+    FAILED_WITHOUT_TEXT,
+    in_order,
+    is_foreign,
+    orphan_text,
+    user_text,
+    wire_ids,
+)
+from surefoot.providers.responses_items import NAME, Replay
+from surefoot.providers.responses_stream import ResponsesDecoder
+
+
+class ResponsesWire:
+    """The `Wire` of OpenAI Responses. Holds nothing; one instance serves every endpoint."""
+
+    name = NAME
+    path = "/responses"
+    key_header = "authorization"
+    key_form = "Bearer {key}"
+    headers: Mapping[str, str] = MappingProxyType({})
+
+    def encode(self, request: ModelRequest, contract: Mapping[str, Any]) -> dict[str, Any]:
+        """The request body. Same input, same bytes; healthy prefixes never change."""
+        body: dict[str, Any] = {"model": request.model}
+        if request.system:
+            body["instructions"] = request.system
+        body["input"] = _input(request, contract)
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        if request.effort is not None:
+            body["reasoning"] = {"effort": request.effort}
+        if contract["reasoning.carrier"] == "item_encrypted":
+            # Local history is the source of truth: nothing is stored there, and reasoning comes sealed (OR-05).
+            body["store"] = False
+            body["include"] = ["reasoning.encrypted_content"]
+        if request.max_output_tokens is not None:
+            body["max_output_tokens"] = request.max_output_tokens
+        if request.temperature is not None:
+            body["temperature"] = request.temperature
+        body["stream"] = request.stream
+        return body
+
+    def decoder(self, contract: Mapping[str, Any], *, stream: bool) -> Decoder:
+        """A fresh decoder. A stream may be answered with one JSON body; it is read either way."""
+        del stream
+        return ResponsesDecoder(contract)
+
+
+def _tool(tool: ToolSpec) -> dict[str, Any]:
+    return {
+        "type": "function",
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+        "strict": False,
+    }
+
+
+def _input(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str, Any]]:
+    ordered = in_order(request.messages)
+    ids = wire_ids(ordered, contract)
+    replay = Replay(contract, ids)
+    shown: list[dict[str, Any]] = []
+    for message in ordered:
+        if isinstance(message, AssistantWords):
+            foreign = is_foreign(message, request.model, request.endpoint, contract)
+            shown += replay.items(message, foreign=foreign)
+        elif isinstance(message, UserWords):
+            if user_text(message).strip():
+                shown.append({"role": "user", "content": user_text(message)})
+        elif message.call.call_id in ids:
+            output = message.text or _blank(contract, message.is_error)
+            call_id = ids[message.call.call_id]
+            shown.append({"type": "function_call_output", "call_id": call_id, "output": output})
+        else:
+            shown.append({"role": "user", "content": orphan_text(message)})
+    if shown and contract["pairing.final_role"] != "any" and shown[-1].get("role") == "assistant":
+        shown.append({"role": "user", "content": BRIDGE})
+    return shown
+
+
+def _blank(contract: Mapping[str, Any], is_error: bool) -> str:
+    if is_error and contract["content.error_result_text"]:
+        return FAILED_WITHOUT_TEXT
+    return EMPTY_RESULT if contract["content.empty_result"] == "text" else ""
