@@ -122,6 +122,12 @@ PAIRS: list[tuple[str, str, list[Any], list[Any]]] = [
         "KI-02",
         "kimi-k3",
         [user(), {"role": "assistant", "content": "x", **THOUGHT}, user()],
+        [user(), {"role": "assistant", "content": "x"}, user()],
+    ),
+    (
+        "KI-01",
+        "kimi-k3",
+        [user(), asked("a", **THOUGHT), result("a")],
         [user(), asked("a"), result("a")],
     ),
     ("KI-03", "kimi", [user(), asked("a", **THOUGHT), result("a")], [user(), result("")]),

@@ -15,14 +15,17 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from surefoot.testing.emulator.profiles import PROFILES
+from surefoot.testing.emulator.profiles import WIRES, profile_names
 from surefoot.testing.emulator.server import Emulator
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until told to stop."""
     parser = argparse.ArgumentParser(prog="python -m surefoot.testing.emulator")
-    parser.add_argument("--profile", default="compat", choices=sorted(PROFILES))
+    parser.add_argument("--profile", default="compat", choices=profile_names())
+    parser.add_argument(
+        "--wire", choices=sorted(WIRES), help="whose base URL is printed; all wires are served"
+    )
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument(
         "--script", type=Path, help="JSON file: a list of steps, or an object or list of scripts"
@@ -48,7 +51,8 @@ async def _serve(options: Any) -> None:
             _load(emulator, json.loads(options.script.read_text(encoding="utf-8")))
         if options.until_stdin_closes:
             await _watch_stdin(stop)
-        print(emulator.base_url(options.profile), flush=True)
+        wire = options.wire or next(wire for wire in WIRES if options.profile in WIRES[wire])
+        print(emulator.base_url(options.profile, wire=wire), flush=True)
         await stop.wait()
 
 

@@ -30,6 +30,9 @@ class Refusal:
 def error_object(refusal: Refusal, shape: str) -> dict[str, Any]:
     """The JSON body in which an endpoint of this shape tells the refusal."""
     error: dict[str, Any] = {"message": refusal.message, "type": refusal.type}
+    if shape == "anthropic":
+        error = {"type": _ANTHROPIC_TYPES.get(refusal.rules[0], refusal.type), "message": refusal.message}
+        return {"type": "error", "error": {**error, **refusal.extra}, "request_id": "req_emulated"}
     if shape == "openai":
         error |= {"param": refusal.param, "code": refusal.code}
     elif shape == "deepseek":
@@ -43,6 +46,15 @@ def error_object(refusal: Refusal, shape: str) -> dict[str, Any]:
         kind = "server_error" if refusal.status >= 500 else refusal.type
         error = {"code": refusal.status, "message": refusal.message, "type": kind}
     return {"error": {**error, **refusal.extra}}
+
+
+_ANTHROPIC_TYPES = {
+    "X-01": "authentication_error",
+    "X-03": "rate_limit_error",
+    "X-04": "rate_limit_error",
+    "X-05": "overloaded_error",
+    "http": "not_found_error",
+}
 
 
 def dumped(value: Any) -> bytes:
@@ -86,6 +98,8 @@ def overflow(shape: str, tokens: int, window: int) -> Refusal:
     if shape == "kimi":
         text = f"Invalid request: Your request exceeded model token limit: {window} (requested: {tokens})"
         return Refusal(("X-06",), text)
+    if shape == "anthropic":
+        return Refusal(("X-06",), f"prompt is too long: {tokens} tokens > {window} maximum")
     text = (
         f"This model's maximum context length is {window} tokens. "
         f"However, your messages resulted in {tokens} tokens."
@@ -107,7 +121,30 @@ def named(knob: str, value: Any, shape: str) -> Refusal:
         return replace(refusal, headers={"retry-after": str(value)})
     if knob == "quota_as_429" and shape == "kimi":
         return replace(refusal, type="exceeded_current_quota_error", status=403)
+    if shape == "anthropic":
+        return _as_anthropic(refusal, knob)
     return refusal
+
+
+def _as_anthropic(refusal: Refusal, knob: str) -> Refusal:
+    if knob == "auth":
+        return replace(refusal, message="invalid x-api-key")
+    if knob == "quota_as_429":
+        details = {"details": {"error_code": "enforced_spend_limit_reached"}}
+        return replace(refusal, message="You have reached your spend limit.", extra=details)
+    if knob == "overloaded":
+        return replace(refusal, status=529, message="Overloaded")
+    return refusal
+
+
+def expired_incident(wire: str) -> Refusal:
+    """The refusal of valid signatures during an incident of the service."""
+    if wire == "anthropic":
+        return Refusal(("AN-08",), "messages.1.content.0: Invalid `signature` in `thinking` block")
+    if wire == "responses":
+        text = "The encrypted content gAAA... could not be verified."
+        return Refusal(("OR-07",), text, param="input", code="invalid_encrypted_content")
+    return Refusal(("GE-02",), "Thought signature is not valid", type="INVALID_ARGUMENT")
 
 
 _NAMED = {

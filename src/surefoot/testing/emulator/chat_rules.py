@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from typing import Any
 
 from surefoot.testing.emulator.bodies import Refusal
+from surefoot.testing.emulator.issuing import unseal
 from surefoot.testing.emulator.profiles import Profile
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
+THOUGHT_PREFIX = "Ths"
 _NATIVE_ID = re.compile(r"^functions\.[^:]+:\d+$")
 
 
@@ -39,6 +41,19 @@ def silently_ignored(request: dict[str, Any], profile: Profile) -> bool:
         return False
     calls = [c for m in request.get("messages") or () for c in m.get("tool_calls") or ()]
     return any(not _NATIVE_ID.match(str(call.get("id", ""))) for call in calls)
+
+
+def carries_signature(request: dict[str, Any]) -> bool:
+    """Whether some call brings back a thought signature of ours."""
+    calls = [c for m in request.get("messages") or () for c in m.get("tool_calls") or ()]
+    return any(unseal(thought_signature(call), THOUGHT_PREFIX) is not None for call in calls)
+
+
+def thought_signature(call: dict[str, Any]) -> Any:
+    """The signature a call carries in the place Gemini's Chat endpoint has for it."""
+    extra = call.get("extra_content")
+    google = extra.get("google") if isinstance(extra, dict) else None
+    return google.get("thought_signature") if isinstance(google, dict) else None
 
 
 def _structure(request: dict[str, Any]) -> Refusal | None:
@@ -264,9 +279,10 @@ class _Walk:
         if "DS-03" in self.rules and thinking and self._v4_wants(bears_calls) and not has_key:
             text = "The `reasoning_content` in the thinking mode must be passed back to the API."
             yield Refusal(("DS-03",), text)
-        wanted = ("KI-01" in self.rules and bears_calls and thinking) or "KI-02" in self.rules
+        always = "KI-02" in self.rules
+        wanted = always or ("KI-01" in self.rules and bears_calls and thinking)
         if wanted and not has_key:
-            rule = "KI-01" if "KI-01" in self.rules else "KI-02"
+            rule = "KI-01" if "KI-01" in self.rules and bears_calls else "KI-02"
             text = "thinking is enabled but reasoning_content is missing in assistant tool call message"
             yield Refusal((rule,), f"{text} at index {index}")
 

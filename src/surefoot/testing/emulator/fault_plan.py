@@ -11,19 +11,24 @@ from typing import Any
 
 from surefoot.testing.emulator.bodies import NAMED_KNOBS
 
-STAGES = ("before_validate", "after_validate", "reply")
+STAGES = ("before_validate", "refusal", "after_validate", "reply")
+"""When a fault is looked for. `refusal` is the moment in which a rule refuses; `reply` comes after the
+model has spoken and its hosted tools have run."""
 REFUSING = frozenset({"status", "ok_error", "flip", *NAMED_KNOBS})
 """Knobs that answer in place of the model."""
 NEEDS_CALL = frozenset({"truncate_args", "index_mode", "id_mode", "name_mode", "args_mode"})
-NEEDS_STREAM = frozenset({"index_mode", "no_done", "no_finish", "duplicate_final", "stream_error_at"})
+NEEDS_THINKING = frozenset({"reasoning_mode", "signature_mode"})
+TERMINAL = frozenset({"no_done", "no_finish", "no_message_stop", "no_message_delta", "duplicate_final"})
+NEEDS_STREAM = frozenset({"index_mode", "stream_error_at"} | TERMINAL)
 REPLYING = frozenset(
-    {"headers", "delay_headers", "cut_at", "stall_at", "finish", "tamper_request", "lenient"}
+    {"headers", "delay_headers", "cut_at", "stall_at", "finish", "tamper_request", "lenient", "gateway"}
     | NEEDS_CALL
+    | NEEDS_THINKING
     | NEEDS_STREAM
 )
 COMPANIONS = frozenset({"body", "raw", "message", "type", "code", "param"})
 """Details of a `status` fault."""
-MODES = {
+MODES: dict[str, set[Any]] = {
     "index_mode": {"gap", "missing", "all_zero", "two_in_one_chunk", "reverse"},
     "id_mode": {
         "missing",
@@ -37,9 +42,33 @@ MODES = {
     "name_mode": {"empty", "unknown", "repeat_each_delta"},
     "args_mode": {"object", "double_encoded", "array", "empty", "cumulative"},
     "flip": {"once", "for_ever"},
+    "reasoning_mode": {"omit", "blank", "unsigned", "lost_signature_delta", "redacted", "signature_only"},
+    "signature_mode": {"foreign_model", "foreign_account", "corrupt_one_byte", "expired_incident"},
+    "gateway": {500, 502, "nested_string"},
 }
 _NEEDS_TWO = {"gap", "all_zero", "two_in_one_chunk", "reverse", "duplicate_in_batch"}
-_STREAM_MODES = {"empty_later", "null_later", "repeat_each_delta", "cumulative"}
+_STREAM_MODES = {
+    "empty_later",
+    "null_later",
+    "repeat_each_delta",
+    "cumulative",
+    "lost_signature_delta",
+}
+_NOT_ON: dict[str, frozenset[str]] = {
+    "chat": frozenset(
+        {"no_message_stop", "no_message_delta", "unsigned", "lost_signature_delta", "redacted"}
+        | {"signature_only"}
+    ),
+    "responses": frozenset(
+        {"no_message_stop", "no_message_delta", "two_in_one_chunk", "empty_later", "null_later", "redacted"}
+        | {"repeat_each_delta"}
+    ),
+    "anthropic": frozenset(
+        {"no_done", "no_finish", "two_in_one_chunk", "empty_later", "null_later", "repeat_each_delta"}
+        | {"object"}
+    ),
+}
+"""Knobs and modes that a wire has no form for; a fault that names one never fires there."""
 _MATCHES = {"profile", "path", "session", "nth", "body_sha", "body_contains"}
 
 
@@ -58,6 +87,19 @@ class Seen:
     """1 for the first request of this profile and session."""
     body_sha: str
     body: bytes
+    signed: bool = False
+    """Whether it brings back a signature or ciphertext this emulator issued."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReplyShape:
+    """What a fault may need to know of the reply it would bend."""
+
+    calls: int = 0
+    stream: bool = True
+    wire: str = "chat"
+    thought: bool = False
+    signed: bool = False
 
 
 @dataclass(slots=True)
@@ -77,7 +119,8 @@ class Fault:
             raise ValueError(f"fault knob {sorted(unknown)!r} is not known")
         for knob, words in MODES.items():
             if knob in self.action and self.action[knob] not in words:
-                raise ValueError(f"{knob}={self.action[knob]!r}: choose one of {', '.join(sorted(words))}")
+                shown = ", ".join(sorted(str(word) for word in words))
+                raise ValueError(f"{knob}={self.action[knob]!r}: choose one of {shown}")
         if set(self.match) - _MATCHES:
             raise ValueError(f"match keys are {', '.join(sorted(_MATCHES))}, not {sorted(self.match)!r}")
         if not self.stage:
@@ -88,7 +131,11 @@ class Fault:
     def _usual_stage(self) -> str:
         if {"tamper_request", "lenient"} & set(self.action):
             return "before_validate"
-        return "after_validate" if REFUSING & set(self.action) else "reply"
+        if "gateway" in self.action:
+            return "refusal"
+        if REFUSING & set(self.action) or self.action.get("signature_mode") == "expired_incident":
+            return "after_validate"
+        return "reply"
 
     def meets(self, seen: Seen) -> bool:
         """Whether this fault is meant for that request."""
@@ -108,6 +155,10 @@ class Fault:
             return not self.digests or seen.body_sha in self.digests
         return True
 
+    def needs_signature(self) -> bool:
+        """Whether it refuses valid signatures, so that a request without any is not meant."""
+        return self.action.get("signature_mode") == "expired_incident"
+
     def take(self, seen: Seen) -> None:
         """Use it up once."""
         if self.count > 0 and self.action.get("flip") != "for_ever":
@@ -119,13 +170,19 @@ class Fault:
         """Count a firing: the bytes of the fault really left, or were really held back."""
         self.fired += 1
 
-    def fits(self, calls: int, stream: bool) -> bool:
-        """Whether a reply with so many calls can show this fault at all."""
+    def fits(self, shape: ReplyShape) -> bool:
+        """Whether such a reply can show this fault at all."""
         knobs = set(self.action)
         modes = {str(self.action[knob]) for knob in knobs & set(MODES)}
-        if (knobs & NEEDS_CALL and calls == 0) or (modes & _NEEDS_TWO and calls < 2):
+        if (knobs & NEEDS_CALL and shape.calls == 0) or (modes & _NEEDS_TWO and shape.calls < 2):
             return False
-        return stream or not (knobs & NEEDS_STREAM or modes & _STREAM_MODES)
+        if (knobs | modes) & _NOT_ON.get(shape.wire, frozenset()):
+            return False
+        if knobs & NEEDS_THINKING and not shape.thought:
+            return False
+        if "signature_mode" in knobs and not shape.signed:
+            return False
+        return shape.stream or not (knobs & NEEDS_STREAM or modes & _STREAM_MODES)
 
 
 class FaultPlan:
@@ -139,12 +196,14 @@ class FaultPlan:
         self.faults.append(fault)
         return fault
 
-    def pick(self, stage: str, seen: Seen, *, calls: int = 0, stream: bool = True) -> Fault | None:
+    def pick(self, stage: str, seen: Seen, shape: ReplyShape | None = None) -> Fault | None:
         """Take the first fault of this stage that meets the request."""
         for fault in self.faults:
             if fault.stage != stage or fault.count == 0 or not fault.meets(seen):
                 continue
-            if stage == "reply" and not fault.fits(calls, stream):
+            if shape is not None and not fault.fits(shape):
+                continue
+            if fault.needs_signature() and not seen.signed:
                 continue
             fault.take(seen)
             return fault

@@ -1,83 +1,142 @@
 """What each emulated endpoint enforces and how it words things, as data.
 
 Owns: the rules a profile refuses, its window, id style, reasoning field and
-error form. Does not own: how a rule is checked (`chat_rules`), how a body is
-built (`bodies`). A rule without evidence for an endpoint is not enforced there.
+error form, for each of its wires. Does not own: how a rule is checked
+(`chat_rules`, `responses_rules`, `anthropic_rules`), how a body is built
+(`bodies`). A rule without evidence for an endpoint is not enforced there.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 _OC_1_TO_8 = frozenset({"OC-01", "OC-02", "OC-03", "OC-04", "OC-05", "OC-06", "OC-07", "OC-08"})
 _COMPAT = frozenset({"OC-01", "OC-02", "OC-03", "OC-04", "OC-06", "OC-08", "DS-11"})
+_OR_COMPAT = frozenset({"OR-01", "OR-02", "OR-06", "OR-08", "OR-10"})
+_OR_OPENAI = _OR_COMPAT | {"OR-03", "OR-04", "OR-05", "OR-07", "OR-09", "OR-11"}
+_AN_COMPAT = frozenset({"AN-01", "AN-02", "AN-03", "AN-04", "AN-05", "AN-06", "AN-16", "AN-17"})
+_AN_STRICT = _AN_COMPAT | {"AN-07", "AN-08", "AN-10", "AN-11", "AN-12", "AN-14", "AN-18", "AN-19", "AN-20"}
+_DEEPSEEK_ANTHROPIC = frozenset({"AN-01", "AN-03", "AN-04", "AN-05", "DS-04", "DS-07"})
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One emulated endpoint."""
+    """One emulated endpoint on one wire."""
 
     name: str
     rules: frozenset[str]
+    wire: str = "chat"
     shape: str = "openai"
     """Form of its error bodies."""
     window_tokens: int = 128_000
     ids: str = "call"
-    """`call`, `running` (`functions.{name}:{n}`) or `position` (`{name}:{position}`)."""
+    """`call`, `running` (`functions.{name}:{n}`), `position` (`{name}:{position}`), `nine`, `minimax`."""
     reasoning_field: str | None = "reasoning_content"
-    """Where its replies carry reasoning; None when it shows none."""
+    """Where its replies carry reasoning; None when it shows none. On the other wires: `signed`,
+    `unsigned` (Anthropic), `encrypted`, `text` (Responses)."""
     trace_header: str = "x-request-id"
     checks_fields: bool = True
     """False for `lenient`, which accepts any JSON object."""
     knobs: dict[str, str | bool] = field(default_factory=dict)
-    """Named variants: `v4_mode` (`all_turns`, `tool_turns`), `empty_ok`."""
+    """Named variants: `v4_mode` (`all_turns`, `tool_turns`), `empty_ok`, `allow_prefill`,
+    `reasoning_protocol` (`mimo`), `upstream` (a profile), `octet_stream`."""
 
 
-PROFILES: dict[str, Profile] = {
-    profile.name: profile
-    for profile in (
-        Profile("compat", _COMPAT),
-        Profile("openai", _OC_1_TO_8, reasoning_field=None),
-        Profile("azure", _OC_1_TO_8, reasoning_field=None),
-        Profile(
-            "deepseek",
-            frozenset({"OC-01", "OC-02", "DS-03", "DS-06", "DS-11"}),
-            shape="deepseek",
-            trace_header="x-ds-trace-id",
-            knobs={"v4_mode": "all_turns", "empty_ok": True},
-        ),
-        Profile(
-            "deepseek-v32",
-            frozenset({"OC-01", "OC-02", "DS-02", "DS-06"}),
-            shape="deepseek",
-            trace_header="x-ds-trace-id",
-        ),
-        Profile(
-            "deepseek-r1",
-            frozenset({"OC-01", "OC-02", "DS-01"}),
-            shape="deepseek",
-            trace_header="x-ds-trace-id",
-        ),
-        Profile(
-            "kimi",
-            frozenset({"OC-02", "KI-01", "KI-03", "KI-04"}),
-            shape="kimi",
-            ids="running",
-            window_tokens=262_144,
-            knobs={"empty_ok": True},
-        ),
-        Profile(
-            "kimi-k3",
-            frozenset({"OC-02", "KI-02", "KI-03", "KI-04"}),
-            shape="kimi",
-            ids="position",
-            window_tokens=262_144,
-            knobs={"empty_ok": True},
-        ),
-        Profile("kimi-selfhosted", frozenset({"KI-03", "KI-05"}), shape="kimi", ids="running"),
-        Profile("llamacpp", frozenset({"OC-02", "LS-02", "LS-03"}), shape="llamacpp", window_tokens=8_192),
-        Profile("vllm", frozenset({"OC-08", "LS-01"}), shape="vllm", window_tokens=32_768),
-        Profile("ollama", frozenset({"OC-08", "LS-05"}), window_tokens=32_768),
-        Profile("lenient", frozenset(), checks_fields=False, window_tokens=0),
+def _responses(name: str, rules: frozenset[str], *, reasoning: str = "encrypted", **more: str) -> Profile:
+    return Profile(name, rules, wire="responses", reasoning_field=reasoning, **more)  # type: ignore[arg-type]
+
+
+def _anthropic(name: str, rules: frozenset[str], *, reasoning: str = "signed", **more: str) -> Profile:
+    shown = {"shape": "anthropic", "trace_header": "request-id", **more}
+    return Profile(
+        name,
+        rules,
+        wire="anthropic",
+        window_tokens=200_000,
+        ids="toolu",
+        reasoning_field=reasoning,
+        **shown,  # type: ignore[arg-type]
     )
+
+
+_DEEPSEEK = {"shape": "deepseek", "trace_header": "x-ds-trace-id"}
+
+
+def _by_name(*profiles: Profile) -> dict[str, Profile]:
+    return {profile.name: profile for profile in profiles}
+
+
+PROFILES: dict[str, Profile] = _by_name(
+    Profile("compat", _COMPAT),
+    Profile("openai", _OC_1_TO_8, reasoning_field=None),
+    Profile("azure", _OC_1_TO_8, reasoning_field=None),
+    Profile(
+        "deepseek",
+        frozenset({"OC-01", "OC-02", "DS-03", "DS-06", "DS-11"}),
+        knobs={"v4_mode": "all_turns", "empty_ok": True},
+        **_DEEPSEEK,  # type: ignore[arg-type]
+    ),
+    Profile("deepseek-v32", frozenset({"OC-01", "OC-02", "DS-02", "DS-06"}), **_DEEPSEEK),  # type: ignore[arg-type]
+    Profile("deepseek-r1", frozenset({"OC-01", "OC-02", "DS-01"}), **_DEEPSEEK),  # type: ignore[arg-type]
+    Profile(
+        "kimi",
+        frozenset({"OC-02", "KI-01", "KI-03", "KI-04"}),
+        shape="kimi",
+        ids="running",
+        window_tokens=262_144,
+        knobs={"empty_ok": True},
+    ),
+    Profile(
+        "kimi-k3",
+        frozenset({"OC-02", "KI-01", "KI-02", "KI-03", "KI-04"}),
+        shape="kimi",
+        ids="position",
+        window_tokens=262_144,
+        knobs={"empty_ok": True},
+    ),
+    Profile("kimi-selfhosted", frozenset({"KI-03", "KI-05"}), shape="kimi", ids="running"),
+    Profile("llamacpp", frozenset({"OC-02", "LS-02", "LS-03"}), shape="llamacpp", window_tokens=8_192),
+    Profile("vllm", frozenset({"OC-08", "LS-01"}), shape="vllm", window_tokens=32_768),
+    Profile("ollama", frozenset({"OC-08", "LS-05"}), window_tokens=32_768),
+    Profile("lenient", frozenset(), checks_fields=False, window_tokens=0),
+)
+"""The Chat wire."""
+
+RESPONSES: dict[str, Profile] = _by_name(
+    _responses("compat", _OR_COMPAT),
+    _responses("openai", _OR_OPENAI),
+    _responses(
+        "deepseek",
+        frozenset({"OR-01", "OR-02", "DS-05"}),
+        reasoning="text",
+        **_DEEPSEEK,
+    ),
+    _responses("xai", frozenset({"OR-01", "OR-02"})),
+)
+"""The Responses wire."""
+
+ANTHROPIC: dict[str, Profile] = _by_name(
+    _anthropic("compat", _AN_COMPAT),
+    _anthropic("anthropic", _AN_STRICT),
+    _anthropic("anthropic-bound", _AN_STRICT | {"AN-09"}),
+    _anthropic("deepseek", _DEEPSEEK_ANTHROPIC, reasoning="unsigned", **_DEEPSEEK),
+)
+"""The Anthropic Messages wire."""
+
+WIRES: Mapping[str, Mapping[str, Profile]] = {
+    "chat": PROFILES,
+    "responses": RESPONSES,
+    "anthropic": ANTHROPIC,
 }
+PATHS: Mapping[str, str] = {
+    "v1/chat/completions": "chat",
+    "v1/responses": "responses",
+    "v1/messages": "anthropic",
+}
+"""Behind the profile's name."""
+
+
+def profile_names() -> list[str]:
+    """Every profile of every wire."""
+    return sorted({name for profiles in WIRES.values() for name in profiles})

@@ -6,15 +6,13 @@ a reply do to them. Does not own: cutting and stalling (`wire_out`).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
+from surefoot.testing.emulator.bending import bent_calls, bent_thinking, numbered, pieces, said
 from surefoot.testing.emulator.bodies import dumped
 from surefoot.testing.emulator.scripts import Spoken
 
-_PIECE = 16
-"""Characters per content or argument delta."""
 DONE = b"data: [DONE]\n\n"
 
 
@@ -26,7 +24,8 @@ class ChatReply:
         self.envelope = envelope
         """`id`, `created`, `model`, and `reasoning_field` (or None), `prompt_tokens`."""
         self.action = action
-        self.calls = [self._bent_call(i, dict(call)) for i, call in enumerate(spoken.calls)]
+        self.calls = bent_calls(spoken.calls, action)
+        self.thinking = bent_thinking(spoken.thinking, action)
 
     @property
     def finish(self) -> str | None:
@@ -49,8 +48,8 @@ class ChatReply:
         message: dict[str, Any] = {"role": "assistant", "content": self.spoken.text or None}
         if self.spoken.text == "" and not self.calls:
             message["content"] = ""
-        if self.envelope["reasoning_field"] and self.spoken.thinking:
-            message[self.envelope["reasoning_field"]] = self.spoken.thinking
+        if self.envelope["reasoning_field"] and self.thinking is not None:
+            message[self.envelope["reasoning_field"]] = self.thinking
         if self.calls:
             message["tool_calls"] = [self._whole_call(call) for call in self.calls]
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish}
@@ -83,8 +82,8 @@ class ChatReply:
 
     def _deltas(self) -> Iterator[dict[str, Any]]:
         yield {"role": "assistant", "content": None if self.calls and not self.spoken.text else ""}
-        if self.envelope["reasoning_field"]:
-            for piece in pieces(self.spoken.thinking):
+        if self.envelope["reasoning_field"] and self.thinking is not None:
+            for piece in pieces(self.thinking) if self.thinking else [""]:
                 yield {self.envelope["reasoning_field"]: piece}
         for piece in pieces(self.spoken.text):
             yield {"content": piece}
@@ -109,10 +108,7 @@ class ChatReply:
         if not isinstance(call["arguments"], str):
             yield self._indexed(position, {"function": {"arguments": call["arguments"]}})
             return
-        said = ""
-        for piece in pieces(call["arguments"]):
-            said += piece
-            shown = said if self.action.get("args_mode") == "cumulative" else piece
+        for shown in said(call["arguments"], self.action):
             yield self._indexed(
                 position, {**self._later(call), "function": self._later_function(call, shown)}
             )
@@ -133,52 +129,13 @@ class ChatReply:
         return {"arguments": shown}
 
     def _indexed(self, position: int, delta: dict[str, Any]) -> dict[str, Any]:
-        mode = self.action.get("index_mode")
-        if mode == "missing":
-            return delta
-        index = {"gap": position * 2, "all_zero": 0}.get(str(mode), position)
-        return {"index": index, **delta}
+        return {**numbered(position, self.action), **delta}
 
     def _whole_call(self, call: dict[str, Any]) -> dict[str, Any]:
         whole: dict[str, Any] = {"id": call["id"], "type": "function"}
         if call["id"] is None:
             del whole["id"]
         return {**whole, "function": {"name": call["name"], "arguments": call["arguments"]}}
-
-    def _bent_call(self, position: int, call: dict[str, Any]) -> dict[str, Any]:
-        call["id"] = self._bent_id(position, call["id"])
-        name_mode = self.action.get("name_mode")
-        call["name"] = {"empty": "", "unknown": "no_such_tool"}.get(str(name_mode), call["name"])
-        call["arguments"] = self._bent_arguments(call["arguments"])
-        keep = self.action.get("truncate_args")
-        if keep is not None and position == len(self.spoken.calls) - 1:
-            call["arguments"] = call["arguments"][: int(keep)]
-        return call
-
-    def _bent_id(self, position: int, call_id: str) -> str | None:
-        bent: dict[str, str | None] = {
-            "missing": None,
-            "duplicate_in_batch": "call_same",
-            "reuse_across_turns": f"call_{position}",
-            "long": f"call_{position}".ljust(86, "x"),
-            "bad_chars": f"call {position}:ä/{{}}",
-        }
-        return bent.get(str(self.action.get("id_mode")), call_id)
-
-    def _bent_arguments(self, text: str) -> Any:
-        mode = self.action.get("args_mode")
-        if mode == "object":
-            return json.loads(text)
-        if mode == "double_encoded":
-            return json.dumps(text)
-        return {"array": "[1, 2]", "empty": ""}.get(str(mode), text)
-
-
-def pieces(text: str) -> Iterator[str]:
-    """The text in deltas; a text of two characters or more comes in two pieces at least."""
-    size = min(_PIECE, max(1, len(text) // 2))
-    for start in range(0, len(text), size):
-        yield text[start : start + size]
 
 
 def _line(value: dict[str, Any]) -> bytes:

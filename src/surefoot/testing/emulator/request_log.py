@@ -35,6 +35,8 @@ class LogEntry:
     rules: list[str] = field(default_factory=list)
     """Ids of the rules that refused it."""
     fault: dict[str, Any] | None = None
+    hosted: dict[str, int] = field(default_factory=dict)
+    """What the provider ran on its own side for this request."""
     status: int = 0
     bytes_sent: int = 0
     client_closed_early: bool = False
@@ -74,7 +76,8 @@ class RequestLog:
             body=body,
             body_sha=hashlib.sha256(body).hexdigest(),
         )
-        messages = entry.json().get("messages")
+        given = entry.json()
+        messages = given.get("messages") or given.get("input")
         if isinstance(messages, list):
             entry.message_shas = [_sha(message) for message in messages]
         self.entries.append(entry)

@@ -1,7 +1,7 @@
 """What the emulated model says: steps per profile and session, and the few behaviours.
 
-Owns: choosing the next step and turning it into text and calls. Does not own:
-how a reply is put on the wire (`replies`).
+Owns: choosing the next step, turning it into text and calls, and counting what hosted
+tools did. Does not own: how a reply is put on the wire (`replies` and its siblings).
 """
 
 from __future__ import annotations
@@ -11,10 +11,36 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
+from surefoot.testing.emulator.hosted import KINDS, Hosted, sources
+from surefoot.testing.emulator.issuing import tool_use_id
 from surefoot.testing.emulator.profiles import Profile
+from surefoot.testing.emulator.reading import has_called, last_results, repeated_calls, turns_of_model
 
-BEHAVIOURS = ("end", "echo_results", "repeat_call", "many_calls", "last")
-_STEP_KEYS = {"thinking", "text", "calls", "finish", "behaviour", "many_calls", "usage"}
+BEHAVIOURS = (
+    "end",
+    "echo_results",
+    "repeat_call",
+    "many_calls",
+    "last",
+    "require_call_once",
+    "repeat_call_after_recovery",
+    "omit_reasoning",
+    "search_without_sources",
+    "search_with_sources",
+    "hosted_effect",
+)
+_STEP_KEYS = {
+    "thinking",
+    "text",
+    "calls",
+    "finish",
+    "behaviour",
+    "many_calls",
+    "usage",
+    "server_search",
+    "search_with_sources",
+    "hosted_effect",
+}
 _CALL_KEYS = {"name", "args", "raw_args", "id"}
 
 
@@ -48,6 +74,8 @@ def _check_step(step: dict[str, Any]) -> None:
         raise ValueError(f"step keys are {', '.join(sorted(_STEP_KEYS))}, not {sorted(step)!r}")
     if step.get("behaviour") not in (None, *BEHAVIOURS):
         raise ValueError(f"behaviour {step['behaviour']!r}: choose one of {', '.join(BEHAVIOURS)}")
+    if "hosted_effect" in step and step["hosted_effect"] not in KINDS:
+        raise ValueError(f"hosted_effect {step['hosted_effect']!r}: choose one of {', '.join(KINDS)}")
     for call in step.get("calls") or ():
         if "name" not in call or set(call) - _CALL_KEYS:
             raise ValueError(f"call keys are {', '.join(sorted(_CALL_KEYS))}, not {sorted(call)!r}")
@@ -60,9 +88,11 @@ class Spoken:
     text: str = ""
     thinking: str = ""
     calls: list[dict[str, Any]] = field(default_factory=list)
-    """Each `{"id", "name", "arguments"}`; `arguments` is text."""
+    """Each `{"id", "name", "arguments"}`; `arguments` is text, `id` empty when the wire gives it."""
     finish: str | None = None
     usage: dict[str, int] | None = None
+    hosted: list[Hosted] = field(default_factory=list)
+    """What the provider ran on its own side."""
 
 
 class Scripts:
@@ -70,20 +100,27 @@ class Scripts:
 
     def __init__(self) -> None:
         self.scripts: list[Script] = []
+        self.hosted: dict[str, int] = {}
+        """How often each kind of hosted tool really ran."""
         self._calls_made: dict[tuple[str, str], int] = {}
+        self._last_calls: dict[tuple[str, str], list[dict[str, Any]]] = {}
+        self._refused: set[tuple[str, str]] = set()
 
     def add(self, script: Script) -> None:
         """Set the script of a profile and session; an earlier one for the same pair is replaced."""
         pair = (script.profile, script.session)
         self.scripts = [s for s in self.scripts if (s.profile, s.session) != pair] + [script]
 
+    def note_refusal(self, profile: str, session: str) -> None:
+        """Remember that a request was refused, for models that disobey after a recovery."""
+        self._refused.add((profile, session))
+
     def speak(self, profile: Profile, session: str, request: dict[str, Any]) -> Spoken:
         """The next reply for this request. Call it only for an accepted request."""
         script = self._find(profile.name, session)
         if script is None:
             return Spoken(text="There is no script for this session.")
-        step = _next_step(script, request)
-        return self._say(step, profile, session, request)
+        return self._say(_next_step(script, request), profile, session, request)
 
     def _find(self, profile: str, session: str) -> Script | None:
         for pair in ((profile, session), (None, session), (profile, None), (None, None)):
@@ -93,42 +130,66 @@ class Scripts:
         return None
 
     def _say(self, step: dict[str, Any], profile: Profile, session: str, request: dict[str, Any]) -> Spoken:
-        calls = list(step.get("calls") or ())
-        text = str(step.get("text") or "")
+        key = (profile.name, session)
+        behaviour = step.get("behaviour")
+        calls, text = self._wished(step, key, request)
+        spoken = Spoken(text=text, thinking=str(step.get("thinking") or ""))
+        if behaviour == "omit_reasoning":
+            spoken.thinking = ""
+        spoken.finish, spoken.usage = step.get("finish"), step.get("usage")
+        spoken.hosted = _hosted(step)
+        for ran in spoken.hosted:
+            self.hosted[ran.kind] = self.hosted.get(ran.kind, 0) + 1
+        for position, call in enumerate(calls):
+            identity = call.get("id")
+            identity = identity or self._issue_id(
+                profile, key, call["name"], (position, bool(spoken.thinking))
+            )
+            spoken.calls.append({"id": identity, "name": call["name"], "arguments": _argument_text(call)})
+        if calls:
+            self._last_calls[key] = calls
+        self._refused.discard(key)
+        return spoken
+
+    def _wished(
+        self, step: dict[str, Any], key: tuple[str, str], request: dict[str, Any]
+    ) -> tuple[list[dict[str, Any]], str]:
+        """Calls and text of a step, its behaviour carried out."""
+        calls, text = list(step.get("calls") or ()), str(step.get("text") or "")
         behaviour = step.get("behaviour")
         if behaviour == "echo_results":
             text += "\n".join(last_results(request))
         elif behaviour == "repeat_call":
             calls = repeated_calls(request)
+        elif behaviour == "repeat_call_after_recovery" and key in self._refused:
+            again = repeated_calls(request) or self._last_calls.get(key, [])
+            calls, text = [{k: v for k, v in call.items() if k != "id"} for call in again], ""
+        elif behaviour == "require_call_once":
+            calls = [c for c in calls if not has_called(request, c["name"], json.loads(_argument_text(c)))]
+            text = "" if calls else (text or "The call was made.")
         elif behaviour == "many_calls":
             calls = many_calls(step.get("many_calls") or {})
-        spoken = Spoken(text=text, thinking=str(step.get("thinking") or ""))
-        spoken.finish, spoken.usage = step.get("finish"), step.get("usage")
-        for position, call in enumerate(calls):
-            spoken.calls.append(
-                {
-                    "id": call.get("id") or self._issue_id(profile, session, call["name"], position),
-                    "name": call["name"],
-                    "arguments": _argument_text(call),
-                }
-            )
-        return spoken
+        return calls, text
 
-    def _issue_id(self, profile: Profile, session: str, name: str, position: int) -> str:
+    def _issue_id(self, profile: Profile, key: tuple[str, str], name: str, at: tuple[int, bool]) -> str:
         """An id that looks like the service's; the same script gives the same ids."""
-        key = (profile.name, session)
+        position, thought = at
         number = self._calls_made.get(key, 0)
         self._calls_made[key] = number + 1
-        if profile.ids == "running":
-            return f"functions.{name}:{number}"
-        if profile.ids == "position":
-            return f"{name}:{position}"
-        return "call_" + hashlib.sha256(f"{key}{number}".encode()).hexdigest()[:24]
+        digest = hashlib.sha256(f"{key}{number}".encode()).hexdigest()
+        if profile.wire == "responses":
+            return ""
+        if profile.ids == "toolu":
+            return tool_use_id(f"{key}{number}", thought)
+        if profile.ids == "minimax":
+            return f"call_function_{digest[:12]}_{position + 1}"
+        plain = {"running": f"functions.{name}:{number}", "position": f"{name}:{position}"}
+        return plain.get(profile.ids, digest[:9] if profile.ids == "nine" else f"call_{digest[:24]}")
 
 
 def _next_step(script: Script, request: dict[str, Any]) -> dict[str, Any]:
     if script.by == "history":
-        place = sum(1 for m in request.get("messages") or () if m.get("role") == "assistant")
+        place = turns_of_model(request)
     else:
         place = script.used
         script.used += 1
@@ -141,37 +202,25 @@ def _next_step(script: Script, request: dict[str, Any]) -> dict[str, Any]:
     return {"behaviour": script.then}
 
 
+def _hosted(step: dict[str, Any]) -> list[Hosted]:
+    """What the provider runs for this step."""
+    ran = []
+    behaviour = step.get("behaviour")
+    search = step.get("server_search")
+    if search is not None or behaviour in ("search_with_sources", "search_without_sources"):
+        asked = search if isinstance(search, dict) else {"query": str(search or "what was asked")}
+        count = int(asked.get("sources", step.get("search_with_sources", 2)))
+        found = () if behaviour == "search_without_sources" else sources(count)
+        ran.append(Hosted("search", str(asked.get("query", "")), found))
+    if behaviour == "hosted_effect" or "hosted_effect" in step:
+        ran.append(Hosted(str(step.get("hosted_effect") or "code")))
+    return ran
+
+
 def _argument_text(call: dict[str, Any]) -> str:
     if "raw_args" in call:
         return str(call["raw_args"])
     return json.dumps(call.get("args") or {}, ensure_ascii=False)
-
-
-def last_results(request: dict[str, Any]) -> list[str]:
-    """The results that arrived behind the last assistant message with calls."""
-    results: list[str] = []
-    for message in reversed(request.get("messages") or ()):
-        if message.get("role") != "tool":
-            if message.get("role") == "assistant" or results:
-                break
-            continue
-        results.append(_plain(message.get("content")))
-    return results[::-1]
-
-
-def _plain(content: Any) -> str:
-    if isinstance(content, list):
-        return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
-    return str(content or "")
-
-
-def repeated_calls(request: dict[str, Any]) -> list[dict[str, Any]]:
-    """The calls of the last assistant message that had some, asked again under new ids."""
-    for message in reversed(request.get("messages") or ()):
-        if message.get("tool_calls"):
-            functions = [call["function"] for call in message["tool_calls"]]
-            return [{"name": f["name"], "raw_args": f["arguments"]} for f in functions]
-    return []
 
 
 def many_calls(spec: dict[str, Any]) -> list[dict[str, Any]]:
