@@ -78,37 +78,55 @@ def pairs(one: LongSession, count: int) -> Case:
 
 
 async def cost(folder: Path, rounds: int) -> None:
-    """One call against two raw commits, and eight at once against one."""
+    """One call against two raw commits, while the WAL grows and when it is reused; then eight at once."""
     async with long_session(folder / "one") as one:
         raw = RawPair(folder / "raw.db", *one.payloads("att_00000000000000000000000000"))
         settle_memory()
-        taken = await interleaved(
-            {
-                "raw": raw.once,
-                "pair": ledger_pair(one),
-                "whole": whole_call(one),
-                "one pair": pairs(one, 1),
-                "eight pairs": pairs(one, SIDE_BY_SIDE),
-                "one call": group(one, 1),
-                "eight calls": group(one, SIDE_BY_SIDE),
-            },
-            rounds,
-        )
+        single: dict[str, Case] = {"raw": raw.once, "pair": ledger_pair(one), "whole": whole_call(one)}
+        rows = _cost_rows("grows", await interleaved(single, rounds // 4))
+        raw.reuse_wal()
+        await one.reuse_wal()
+        rows += _cost_rows("is reused", await interleaved(single, rounds))
         raw.close()
-    floor = median(taken["raw"])
-    pair, whole = median(taken["pair"]), median(taken["whole"])
+        table(
+            f"One call, {rounds} interleaved rounds",
+            ("WAL", "what", "p50 ms", "p95 ms", "÷ raw", "p50 of ratios", "aim", "kept"),
+            rows,
+        )
+        several = {"one pair": pairs(one, 1), "eight pairs": pairs(one, SIDE_BY_SIDE),
+                   "one call": group(one, 1), "eight calls": group(one, SIDE_BY_SIDE)}  # fmt: skip
+        _side_by_side(await interleaved(several, rounds // 2))
+
+
+def _cost_rows(wal: str, taken: dict[str, list[float]]) -> list[tuple[object, ...]]:
+    floor, pair, whole = (median(taken[name]) for name in ("raw", "pair", "whole"))
     bound = max(1.5 * floor, floor + 0.0004)
-    rows: list[tuple[object, ...]] = [_cost_row("two raw commits", taken["raw"], floor, "", "")]
-    rows.append(
-        _cost_row("start and end through the ledger", taken["pair"], floor, "≤ 1.5 ×", pair <= 1.5 * floor)
-    )
-    aim = f"≤ {ms(bound)} ms"
-    rows.append(_cost_row("whole call through the barrier", taken["whole"], floor, aim, whole <= bound))
-    table(
-        f"One call, {rounds} interleaved rounds",
-        ("what", "p50 ms", "p95 ms", "÷ raw", "p50 of ratios", "aim", "kept"),
-        [(*row[:4], _paired(taken, row[0]), *row[4:]) for row in rows],
-    )
+    aims = {
+        "raw": ("two raw commits", "", ""),
+        "pair": ("start and end through the ledger", "≤ 1.5 ×", verdict(pair <= 1.5 * floor)),
+        "whole": ("whole call through the barrier", f"≤ {ms(bound)} ms", verdict(whole <= bound)),
+    }
+    rows: list[tuple[object, ...]] = []
+    for name, (what, aim, kept) in aims.items():
+        values = taken[name]
+        paired = median([mine / raw for mine, raw in zip(values, taken["raw"], strict=True)])
+        middle = median(values)
+        rows.append(
+            (
+                wal,
+                what,
+                ms(middle),
+                ms(percentile(values, 0.95)),
+                f"{middle / floor:.2f}",
+                f"{paired:.2f}",
+                aim,
+                kept,
+            )
+        )
+    return rows
+
+
+def _side_by_side(taken: dict[str, list[float]]) -> None:
     rows = []
     for what, single, eight in (
         ("start and end through the ledger", "one pair", "eight pairs"),
@@ -127,22 +145,6 @@ async def cost(folder: Path, rounds: int) -> None:
     )
 
 
-_CASE = {"start and end through the ledger": "pair", "whole call through the barrier": "whole"}
-
-
-def _paired(taken: dict[str, list[float]], what: object) -> str:
-    name = _CASE.get(str(what))
-    if name is None:
-        return ""
-    return f"{median([mine / raw for mine, raw in zip(taken[name], taken['raw'], strict=True)]):.2f}"
-
-
-def _cost_row(what: str, values: list[float], floor: float, aim: str, kept: bool | str) -> tuple[object, ...]:
-    told = kept if isinstance(kept, str) else verdict(kept)
-    middle = median(values)
-    return (what, ms(middle), ms(percentile(values, 0.95)), f"{middle / floor:.2f}", aim, told)
-
-
 async def growth(folder: Path, rounds: int, lengths: tuple[int, ...]) -> None:
     """The same call in sessions of different length, interleaved in one run."""
     async with AsyncExitStack() as stack:
@@ -156,6 +158,8 @@ async def growth(folder: Path, rounds: int, lengths: tuple[int, ...]) -> None:
             raw = RawPair(folder / f"raw-{length}.db", *one.payloads("att_00000000000000000000000000"))
             stack.callback(raw.close)
             raw.fill(2 * length)
+            raw.reuse_wal()
+            await one.reuse_wal()
             built[length], raws[length] = one, raw
         settle_memory()
         cases: dict[str, Case] = {}

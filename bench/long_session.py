@@ -19,7 +19,7 @@ from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import this_process
 from surefoot.ledger.places import LEDGER, OWNERS, WAL
 from surefoot.ledger.port import Held
-from surefoot.ledger.sqlite import UNLISTED_ENTRIES, SqliteLedger
+from surefoot.ledger.sqlite import FORCED_PAGES, UNLISTED_ENTRIES, SqliteLedger
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.live import Batch, Call, Looked, Permit
 from surefoot.runtime.scheduler import Scheduler
@@ -29,6 +29,8 @@ from surefoot.runtime.tools import LiveAttempt, Place, Registry, Tool
 ARGUMENTS = json.dumps({"path": "notes/today.md", "text": "a line of text that a model would write\n" * 6})
 RESULT = "Wrote 246 bytes to notes/today.md, which did not exist before. The folder notes was there."
 CALLS_A_TURN, TURNS_A_COMMIT = 10, 25
+FILLER_BYTES = 1 << 20
+FILLERS = FORCED_PAGES * 4096 // FILLER_BYTES + 2
 
 
 async def _body(attempt: LiveAttempt, arguments: Any) -> str:
@@ -139,6 +141,12 @@ class LongSession:
             started, _ = self.payloads(call.attempt_id)
             await self.session.append(message, Draft(Kind.STARTED, started))
             self.calls += 1
+
+    async def reuse_wal(self) -> None:
+        """Let the WAL grow to the size at which it is written from its beginning again, as it soon is in use."""
+        text = "x" * FILLER_BYTES
+        for _ in range(FILLERS):
+            await self.session.append(Draft(Kind.TODO, {"items": [text]}))
 
     def unlisted(self) -> bool:
         """Whether derived rows are behind by more than an idle moment leaves."""

@@ -44,7 +44,7 @@ def measured(python: str, file: str, arguments: tuple[str, ...], calls: int) -> 
 def main(python: str, quick: bool) -> None:
     calls = QUICK_LATE if quick else LATE
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in PEERS}
-    for number in range(1 if quick else 3):
+    for number in range(1 if quick else 2):
         for name, (file, arguments, _) in PEERS.items():
             progress(f"peers, round {number + 1}: {name}")
             own = sys.executable if file.startswith("surefoot") else python

@@ -10,6 +10,7 @@ import os
 from pathlib import Path
 
 import apsw
+from long_session import FILLER_BYTES, FILLERS
 from timing import clock
 
 from surefoot.ledger.chain import payload_text
@@ -53,6 +54,17 @@ class RawPair:
                     self._execute(_INSERT, self._row(number % 2))
             self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_TRUNCATE)
 
+    def reuse_wal(self) -> None:
+        """As `LongSession.reuse_wal`: the same bytes into the WAL, then the checkpoint."""
+        for _ in range(FILLERS):
+            self._key += 1
+            self._execute(_INSERT, (self._key, 1, 0, "todo", b"", b"", "x" * FILLER_BYTES))
+        self._checkpoint()
+
+    def _checkpoint(self) -> None:
+        self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
+        self._pages = 0
+
     def _row(self, which: int) -> tuple[object, ...]:
         self._key += 1
         kind = ("attempt.started", "attempt.closed")[which]
@@ -65,8 +77,7 @@ class RawPair:
         self._execute(_INSERT, rows[0])
         self._execute(_INSERT, rows[1])
         if self._pages >= FORCED_PAGES:
-            self._connection.wal_checkpoint(mode=apsw.SQLITE_CHECKPOINT_PASSIVE)
-            self._pages = 0
+            self._checkpoint()
         return clock() - began
 
     def close(self) -> None:
