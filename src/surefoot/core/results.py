@@ -398,11 +398,6 @@ def unwritten(receipt: Receipt, code: str, text: str) -> Receipt:
     )
 
 
-def with_arguments(receipt: Receipt, tool: str, canonical: str) -> Receipt:
-    """The receipt as a verifier may see it before D6: canonical tool and effective arguments."""
-    return dataclasses.replace(receipt, tool=tool, arguments=canonical)
-
-
 def clock_text(at_ms: int) -> str:
     """`2026-03-01 12:01:07 UTC`, by the proleptic Gregorian calendar.
 
