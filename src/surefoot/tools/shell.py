@@ -27,6 +27,7 @@ from surefoot.tools.processes.output import follow_log
 from surefoot.tools.processes.preparing import KEY_VARIABLE, Refused, reading, without_ours, write_intents
 from surefoot.tools.processes.runs import RunFolder
 from surefoot.tools.processes.seen import ProcessState, Seen, end_words, look, outcome_of
+from surefoot.tools.verifying import git_stood, shell_verifier
 
 DEFAULT_SECONDS = 120
 MOST_SECONDS = 600
@@ -79,8 +80,11 @@ class _Ready:
     variables: tuple[tuple[str, str], ...]
 
 
-def shell_tool(*, at_deadline: str = "stop") -> Tool:
-    """The `shell` tool. At its time limit a command is stopped, or goes on with `at_deadline="keep"`."""
+def shell_tool(*, at_deadline: str = "stop", push_window_seconds: float | None = None) -> Tool:
+    """The `shell` tool. At its time limit a command is stopped, or goes on with `at_deadline="keep"`.
+
+    `push_window_seconds`: how long a remote may still take a push after its connection ended.
+    """
 
     async def body(attempt: LiveAttempt, arguments: Arguments) -> Outcome:
         return await _run(attempt, arguments, at_deadline)
@@ -102,6 +106,7 @@ def shell_tool(*, at_deadline: str = "stop") -> Tool:
         time_limit_seconds=MOST_SECONDS,
         starts_processes=True,
         supervised=True,
+        choose_verifier=shell_verifier(push_window_seconds=push_window_seconds),
         summary=lambda arguments: str(arguments.get("command", "")),
     )
 
@@ -170,7 +175,11 @@ async def _prepare(
         _argv(text, options),
         tuple(variables.items()),
     )
-    fields = {"process": record, **({"writeIntents": intents} if intents else {})}
+    stood = await asyncio.to_thread(
+        git_stood, str(arguments["command"]), place.directory, variables, effect_class
+    )
+    fields: dict[str, Any] = {"process": {**record, **({"git": stood} if stood else {})}}
+    fields |= {"writeIntents": intents} if intents else {}
     return Prepared(fields=fields, effect=effect if effect is UNDECLARED else None, value=ready)
 
 

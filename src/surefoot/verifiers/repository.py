@@ -34,6 +34,8 @@ READS = frozenset(
     }
 )
 OUTPUT_BYTES = 8 << 20
+ASK_SECONDS = 30.0
+"""No single question to git takes longer, whatever the deadline of the look."""
 NOTHING = "0" * 40
 _USER = re.compile(r"^([a-z+]+://)[^@/\s]+@")
 _WRITING_OPTIONS = re.compile(
@@ -62,7 +64,7 @@ class Repository:
         """
         if not arguments or arguments[0] not in READS or _writes(arguments):
             raise WriteAttempted(f"git {' '.join(arguments[:2])}")
-        seconds = (self._until - boot_ms()) / 1000
+        seconds = min((self._until - boot_ms()) / 1000, ASK_SECONDS)
         if seconds <= 0:
             raise Unreadable("verifier_timeout")
         command = ["git", "--no-pager", "--no-optional-locks", "--no-replace-objects", *arguments]
@@ -189,7 +191,12 @@ def log_since(path: Path, mark: Mapping[str, Any] | None) -> list[Moved] | None:
     if mark is not None and (len(content) < size or _last_line(content[:size]) != mark["digest"]):
         return None
     lines = content[size:].decode("utf-8", "surrogateescape").splitlines()
-    return [Moved(*line.split(" ", 2)[:2], line.partition("\t")[2]) for line in lines if line.count(" ") >= 2]
+    return [_moved(line) for line in lines if line.count(" ") >= 2]
+
+
+def _moved(line: str) -> Moved:
+    old, new, _ = line.split(" ", 2)
+    return Moved(old, new, line.partition("\t")[2])
 
 
 def _last_line(content: bytes) -> str:
@@ -234,6 +241,12 @@ def _mark(path: Path) -> list[Any] | None:
     except OSError:
         return None
     return [str(path), found.st_dev, found.st_ino, found.st_ctime_ns]
+
+
+def listing_digest(refs: Mapping[str, str]) -> str:
+    """A digest of everything a remote listed."""
+    lines = "".join(f"{name} {oid}\n" for name, oid in sorted(refs.items()))
+    return hashlib.sha256(lines.encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def scrubbed(address: str) -> str:

@@ -28,12 +28,40 @@ if TYPE_CHECKING:
 
 _QUIET_REDIRECT = re.compile(r"(?:[012]?>&[12]|(?:[12&]?>>?|[0]?<)\s*/dev/null)")
 _COMMIT_FLAGS = frozenset(
-    "-q --quiet -v --verbose -n --no-verify --verify --allow-empty --allow-empty-message --no-gpg-sign"
-    " --no-edit --status --no-status -S --gpg-sign".split()
+    [
+        "-q",
+        "--quiet",
+        "-v",
+        "--verbose",
+        "-n",
+        "--no-verify",
+        "--verify",
+        "--allow-empty",
+        "--allow-empty-message",
+        "--no-gpg-sign",
+        "--no-edit",
+        "--status",
+        "--no-status",
+        "-S",
+        "--gpg-sign",
+    ]
 )
 _PUSH_FLAGS = frozenset(
-    "-u --set-upstream -f --force --force-with-lease -q --quiet -v --verbose --no-verify --porcelain"
-    " --progress --no-progress".split()
+    [
+        "-u",
+        "--set-upstream",
+        "-f",
+        "--force",
+        "--force-with-lease",
+        "-q",
+        "--quiet",
+        "-v",
+        "--verbose",
+        "--no-verify",
+        "--porcelain",
+        "--progress",
+        "--no-progress",
+    ]
 )
 _MESSAGES = {"-m": "message", "--message": "message", "-F": "file", "--file": "file"}
 
@@ -288,11 +316,11 @@ def _push(words: Sequence[Word]) -> GitWrite | None:
     read = _options(words, _PUSH_FLAGS)
     if read is None or read.messages:
         return None
-    remote, *refspecs = read.operands or [None]
-    wanted = tuple(spec for spec in refspecs if spec is not None)
-    if any(not spec or spec.startswith(":") or spec.endswith(":") or "*" in spec for spec in wanted):
+    operands = read.operands or []
+    refspecs = tuple(operands[1:])
+    if any(not spec or spec.startswith(":") or spec.endswith(":") or "*" in spec for spec in refspecs):
         return None  # deletions and patterns
-    return GitWrite("push", remote=remote, refspecs=wanted)
+    return GitWrite("push", remote=operands[0] if operands else None, refspecs=refspecs)
 
 
 _READERS = {
