@@ -10,6 +10,7 @@ import pytest
 
 from surefoot.testing.crash import end_leftovers
 from surefoot.testing.kills import Equipment, Site
+from surefoot.testing.sink import post
 
 
 @pytest.fixture(scope="module")
@@ -22,6 +23,8 @@ def equipment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Equipment]:
 def new_site(equipment: Equipment, tmp_path: Path) -> Iterator[Callable[[], Site]]:
     """Makes sites; whatever their children left running is ended with the test."""
     numbers = itertools.count(1)
+    post(f"{equipment.emulator.url}/_ctl/reset", {})
+    equipment.sink.switch(keys="ignore", commit="now", reply="now", cancel="ignore", look_up=True, fail=0)
     yield lambda: Site(tmp_path / str(next(numbers)), equipment)
     end_leftovers(tmp_path, below=True)
 

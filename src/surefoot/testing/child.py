@@ -71,6 +71,8 @@ class ChildSpec:
     sink_url: str = ""
     session: str | None = None
     """None begins a session, `newest` continues, anything else names one."""
+    take_over: bool = False
+    """A person's word that a living owner is to lose the session."""
     carry_out: bool = False
     """Run the safe retries, as a resume does."""
     go_on: bool = False
@@ -90,7 +92,8 @@ class ChildSpec:
     signal: int = signal.SIGKILL
     """What it sends itself at that seam."""
     strike: Mapping[str, Any] | None = None
-    """What happens at that seam instead of death: `{"do": "stop"}`, `{"do": "full"}`, or
+    """What happens at that seam instead of death: `{"do": "stop"}`, `{"do": "full", "times": 3}`,
+    `{"do": "crowded"}` (hardly any room is left, nothing fails yet), or
     `{"do": "disk", "operation": "sync", "how": "error", "nth": 1, "lasting": false}`."""
     answers: tuple[str, ...] | None = None
     """None is an unattended run. Else a person is there who gives these answers, then waits for ever."""
@@ -213,7 +216,9 @@ async def run(spec: ChildSpec) -> dict[str, Any]:
         parts=parts,
     ) as app:
         newest = spec.session == "newest"
-        controller = await app.session(None if newest else spec.session, continue_newest=newest)
+        controller = await app.session(
+            None if newest else spec.session, continue_newest=newest, take_over=spec.take_over
+        )
         faults.controller = controller
         _take_stock(controller, report, "opened")
         await _play(spec, controller, report)
@@ -284,6 +289,8 @@ class Faults:
         what = self._strike
         if what["do"] == "stop":
             self._loop.call_soon_threadsafe(self._stop)
+        elif what["do"] == "crowded":
+            self._crowd()
         elif what["do"] == "full" and self.disk is not None:
             self.disk.full = self._is_full
         elif self.disk is not None:
@@ -293,6 +300,18 @@ class Faults:
                 how=what.get("how", "error"),
                 lasting=what.get("lasting", False),
             )
+
+    def _crowd(self) -> None:
+        """Let the kernel say that one block is free."""
+        real = os.statvfs
+
+        def crowded(path: Any) -> os.statvfs_result:
+            self._refused += 1
+            facts = list(real(path))
+            facts[3] = facts[4] = 1
+            return os.statvfs_result(facts)
+
+        os.statvfs = crowded
 
     def _is_full(self) -> bool:
         self._refused += 1
@@ -315,11 +334,15 @@ def _take_stock(controller: Controller, report: dict[str, Any], name: str) -> No
 
 
 async def _read_history(controller: Controller, report: dict[str, Any]) -> None:
-    """`calls` are the ids of the calls that durable messages of the model asked for, `said` the model's texts."""
+    """`calls` are the ids of the calls that durable messages of the model asked for, `said` the model's texts.
+
+    `statuses` are those of the turns, `questions` what was put to a person, each oldest first.
+    """
     entries = await controller.session.ledger.read(controller.session_id)
     payloads = [entry.payload for entry in entries if entry.kind == Kind.ASSISTANT]
     report["calls"] = [call["callId"] for payload in payloads for call in payload["calls"]]
     report["said"] = [payload["text"] for payload in payloads]
+    report["questions"] = [dict(entry.payload) for entry in entries if entry.kind == Kind.QUESTION]
     report["statuses"] = [entry.payload["status"] for entry in entries if entry.kind == Kind.TURN]
 
 
@@ -341,9 +364,12 @@ async def _play(spec: ChildSpec, controller: Controller, report: dict[str, Any])
 
 
 async def _until_nothing_is_open(controller: Controller) -> None:
+    changed = asyncio.Event()
+    controller.session.watch(lambda _: changed.set())
     async with asyncio.timeout(20):
         while controller.session.book.open():
-            await asyncio.sleep(0.005)
+            changed.clear()
+            await changed.wait()
 
 
 async def _press(spec: ChildSpec, controller: Controller, report: dict[str, Any]) -> None:

@@ -20,6 +20,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,38 @@ def run_child(
     else:
         returncode = _run_started(path, errors, environ, seconds, blow)
     return _ended(returncode, trace, report, errors, spec, blow)
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """A child that still runs."""
+
+    pid: int
+    trace: Path
+    nursery: Nursery
+
+    def until_seam(self, name: str, *, seconds: float = 20.0) -> None:
+        """Return when the child has passed a seam. Raises `TimeoutError`."""
+        until = time.monotonic() + seconds
+        while name not in read_trace(self.trace)[0]:
+            if time.monotonic() > until:
+                raise TimeoutError(f"seam {name!r} was not passed within {seconds} s")
+            time.sleep(0.005)
+
+
+@contextlib.contextmanager
+def start_child(spec: ChildSpec, directory: Path, nursery: Nursery) -> Iterator[Started]:
+    """Fork a child and leave it running; its group is killed at the end."""
+    run = _number(directory)
+    trace, path = directory / f"trace-{run}.txt", directory / f"spec-{run}.json"
+    spec = dataclasses.replace(spec, trace=str(trace), report=str(directory / f"report-{run}.json"))
+    path.write_text(spec.to_json(), encoding="utf-8")
+    errors = directory / f"stderr-{run}.txt"
+    pid = nursery.start(path, errors=errors, environ={**os.environ, MARK: str(directory)})
+    try:
+        yield Started(pid, trace, nursery)
+    finally:
+        kill_group(pid)
 
 
 def _number(directory: Path) -> int:

@@ -66,7 +66,9 @@ class FaultyDisk(apsw.VFS):
         """While it answers True, every write is refused as on a full disk."""
         self.operations: dict[str, int] = {"write": 0, "sync": 0, "truncate": 0}
         self.unsynced: dict[str, _Unsynced] = {}
-        super().__init__(self.name, "")
+        # Named, so that this disk may itself become the default one without standing on itself.
+        self.real = apsw.vfs_names()[0]
+        super().__init__(self.name, self.real)
 
     def xOpen(self, name: Any, flags: list[int]) -> Any:  # noqa: N802
         return _FaultyFile(name, flags, self)
@@ -106,7 +108,7 @@ class _FaultyFile(apsw.VFSFile):
     def __init__(self, name: Any, flags: list[int], disk: FaultyDisk) -> None:
         self._disk = disk
         self._name = name.filename() if isinstance(name, apsw.URIFilename) else str(name)
-        super().__init__("", name, flags)
+        super().__init__(disk.real, name, flags)
 
     def excepthook(self, etype: Any, evalue: Any, etraceback: Any) -> bool:
         """As of the disk."""

@@ -29,7 +29,7 @@ from typing import Any
 from surefoot.core.model import EffectClass, State
 from surefoot.errors import SessionMissing
 from surefoot.testing.child import ChildSpec
-from surefoot.testing.crash import Blow, Ended, end_leftovers, leftovers, run_child
+from surefoot.testing.crash import Blow, Ended, Started, end_leftovers, leftovers, run_child, start_child
 from surefoot.testing.emulator.process import EmulatorProcess
 from surefoot.testing.nursery import Nursery
 from surefoot.testing.sink import Sink
@@ -75,9 +75,15 @@ class Site:
             **fields,
         )
 
-    def run(self, blow: Blow | None = None, **fields: Any) -> Ended:
+    def run(self, *, blow: Blow | None = None, **fields: Any) -> Ended:
         """Run a child of this site to its end."""
         return run_child(self.spec(**fields), self.root, nursery=self.equipment.nursery, blow=blow)
+
+    @contextlib.contextmanager
+    def started(self, **fields: Any) -> Iterator[Started]:
+        """Start a child and leave it running; it is killed at the end."""
+        with start_child(self.spec(**fields), self.root, self.equipment.nursery) as child:
+            yield child
 
     def again(self, **fields: Any) -> Ended:
         """Open the newest session in a fresh process."""
@@ -277,7 +283,7 @@ def run_trial(case: Case, site: Site, plan: Plan) -> Trial:
     site.script({"calls": [case.call(site)]}, TELLS)
     blow = None if plan.after_seconds is None else Blow(plan.after_seconds, plan.number)
     first = site.run(
-        blow,
+        blow=blow,
         prompts=("go",),
         kill_at=plan.kill_at,
         signal=plan.number,

@@ -123,7 +123,10 @@ class _Door(BaseHTTPRequestHandler):
         elif path == "/count":
             self._answer(200, {"count": len(read_effects(world.path))})
         elif path == "/state":
-            self._answer(200, {"waiting": world.waiting, "requests": world.requests, **world.switches})
+            self._answer(
+                200,
+                {"pid": os.getpid(), "waiting": world.waiting, "requests": world.requests, **world.switches},
+            )
         else:
             self._answer(404, {"error": "no such path"})
 
@@ -285,7 +288,7 @@ class Sink:
         post(self.url + "/expire_keys", {})
 
     def state(self) -> dict[str, Any]:
-        """`waiting` (requests held now), `requests` (seen so far) and the switches."""
+        """`waiting` (requests held now), `requests` (seen so far), `pid` and the switches."""
         with urllib.request.urlopen(self.url + "/state", timeout=10) as reply:
             return dict(json.load(reply))
 
