@@ -18,7 +18,7 @@ from typing import Any
 from surefoot import config
 from surefoot.config import Settings
 from surefoot.core.effects import Effect
-from surefoot.core.limits import Limits, read_limits
+from surefoot.core.limits import OLDER, LimitInvalid, Limits, read_limits
 from surefoot.core.model import BarrierLevel, Notice, Owner, Receipt
 from surefoot.errors import SessionHeld, SessionMissing, SettingsError, UsageError
 from surefoot.ledger.opening import open_ledger
@@ -321,7 +321,7 @@ async def open_app(
 ) -> AsyncIterator[App]:
     """Open this project's ledger and make tools ready; everything is closed at the end, sessions first."""
     given = parts or Parts()
-    limits = read_limits(dict(settings.limits))
+    limits = _limits(settings)
     folder = settings.places.ledger_folder(directory)
     async with AsyncExitStack() as outer:
         ledger = given.ledger(await open_ledger(folder))
@@ -368,6 +368,15 @@ class Parts:
     """Wraps the ledger; ports are where faults are put in tests."""
     each_tool: Callable[[Tool], Tool] = lambda tool: tool
     """Wraps every tool, the built-in ones too; what it gives is what is registered."""
+
+
+def _limits(settings: Settings) -> Limits:
+    """The bounds, the two that go by an older setting's name among them. Raises `SettingsError`."""
+    older = {name: getattr(settings.recovery, name) for name in OLDER}
+    try:
+        return read_limits({**settings.limits, **older})
+    except LimitInvalid as error:
+        raise SettingsError(str(error)) from None
 
 
 def find_session(rows: Sequence[SessionRow], ref: str) -> str:

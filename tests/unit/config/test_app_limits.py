@@ -1,0 +1,30 @@
+"""Bounds on their way from the settings into an opened app."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from surefoot.app import open_app
+from surefoot.config import Settings, load_settings
+from surefoot.errors import SettingsError
+
+
+def settings(tmp_path: Path, **flags: Any) -> Settings:
+    environ = {**os.environ, "SUREFOOT_HOME": str(tmp_path / "home")}
+    return load_settings({name.replace("__", "."): value for name, value in flags.items()}, environ, tmp_path)
+
+
+async def test_tr_185_the_two_bounds_with_older_names_reach_the_app(tmp_path: Path) -> None:
+    given = settings(tmp_path, recovery__inspect_seconds=3, recovery__crash_attempts=1)
+    async with open_app(given, directory=tmp_path) as app:
+        assert (app.limits.inspect_seconds, app.limits.crash_attempts) == (3, 1)
+
+
+async def test_tr_185_a_bound_outside_its_range_is_one_sentence_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"limits\.free_bytes is .*outside its range: use a whole number"):
+        async with open_app(settings(tmp_path, limits__free_bytes=1 << 60), directory=tmp_path):
+            pass
