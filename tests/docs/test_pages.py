@@ -20,7 +20,7 @@ import console
 from surefoot import errors
 from surefoot.config import load_settings
 from surefoot.core.model import receipt_fields
-from surefoot.settings_table import LIMITS, SETTINGS
+from surefoot.settings_table import EXAMPLE, LIMITS, SETTINGS
 from surefoot.surfaces import verdict
 from surefoot.surfaces.cli.entry import COMMANDS, commands, help_text
 from surefoot.surfaces.cli.talk import run, talk
@@ -77,6 +77,13 @@ def test_every_toml_block_loads_without_a_warning(page: Path, tmp_path: Path) ->
         settings = load_settings({}, {"SUREFOOT_HOME": str(tmp_path)}, tmp_path)
         assert not settings.warnings, f"{name(page)}: {settings.warnings}"
         assert tomllib.loads(block)
+
+
+def test_ux_28_the_example_file_loads_and_holds_every_key_it_shows(tmp_path: Path) -> None:
+    (tmp_path / "config.toml").write_text(EXAMPLE, encoding="utf-8")
+    settings = load_settings({}, {"SUREFOOT_HOME": str(tmp_path), "GITHUB_TOKEN": "x"}, tmp_path)
+    assert not settings.warnings
+    assert str(settings.chosen()) == "deepseek/deepseek-chat"
 
 
 def test_every_error_code_has_a_page_and_every_page_a_code() -> None:

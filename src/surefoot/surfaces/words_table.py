@@ -304,6 +304,7 @@ SENTENCES: Mapping[str, Texts] = {
     ),
     "type_code": ("Then type the code {code}", "再输入代码 {code}", "再輸入代碼 {code}"),
     "nothing_decided": ("Nothing was decided.", "没有作出任何决定。", "沒有作出任何決定。"),
+    "no_session": ("There is no session here yet.", "这里还没有会话。", "這裡還沒有工作階段。"),
     "nothing_open": ("Nothing is open.", "没有未决的调用。", "沒有未決的呼叫。"),
     "parked_words": (
         "Kept until this turn ends: {text}",

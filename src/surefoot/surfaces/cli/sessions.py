@@ -37,9 +37,8 @@ def list_(every: bool, as_json: bool) -> None:
         return
     ids = [row.session_id for _, row in found]
     now = int(time.time() * 1000)
-    say_lines(
-        plain.table([_row(row, ids, now, look.language, ascii_only=look.ascii_only) for _, row in found])
-    )
+    rows = [_row(row, ids, now, look.language, ascii_only=look.ascii_only) for _, row in found]
+    say_lines(plain.table(rows) or [say("no_session", look.language)])
 
 
 def _row(row: SessionRow, ids: list[str], now_ms: int, language: str, *, ascii_only: bool) -> list[str]:
@@ -113,14 +112,20 @@ def _public(entries: list[Entry]) -> list[dict[str, Any]]:
 def _told(entries: list[Entry], snapshot: dict[str, Any], language: str, *, ascii_only: bool) -> list[str]:
     """The conversation in lines; foreign text right of a gutter (UX-10)."""
     lines: list[str] = []
+    names: dict[str, str] = {}
     for entry in entries:
+        asked = [*(entry.payload.get("calls") or ()), entry.payload]
+        names |= {call["attemptId"]: call["askedName"] for call in asked if "askedName" in call}
         if entry.kind == Kind.USER and entry.payload.get("text"):
             lines += [f"> {part}" for part in view.clean(entry.payload["text"], lines=True).split("\n")]
         elif entry.kind == Kind.ASSISTANT and entry.payload.get("text"):
             lines += [f"│ {part}" for part in view.clean(entry.payload["text"], lines=True).split("\n")]
         elif entry.kind in (Kind.CLOSED, Kind.NOT_STARTED):
             told = {**entry.payload, "state": entry.payload.get("state", "not_started")}
-            lines.append(f"  {view.told(told, language)}  {entry.payload['attemptId'][-8:]}")
+            attempt = str(entry.payload["attemptId"])
+            sign = plain.sign_of(told, ascii_only=ascii_only)
+            name = view.clean(names.get(attempt, "?"))
+            lines.append(f"{sign} {name}: {view.told(told, language)}  {attempt[-8:]}")
     calls = snapshot["calls"]
     others = [call["attemptId"] for call in calls]
     lines += [
