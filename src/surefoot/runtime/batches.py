@@ -91,6 +91,8 @@ async def run_batch(barrier: Barrier, calls: Sequence[Call], scheduler: Schedule
         tasks = [
             scheduler.spawn(barrier.run(looked, batch), f"run {looked.call.attempt_id}") for looked in group
         ]
+        for task in tasks:
+            task.add_done_callback(scheduler.heard)  # the first failure of a group is the one that is raised
         await scheduler.wait(*tasks)
         receipts.extend(task.result() for task in tasks)
     return receipts

@@ -81,6 +81,12 @@ class Scheduler:
         task.add_done_callback(self._tasks.discard)
         return task
 
+    @staticmethod
+    def heard(task: asyncio.Future[Any]) -> None:
+        """A callback for the end of work whose failure is told elsewhere, so that no loop warns of it."""
+        if not task.cancelled():
+            task.exception()
+
     def event(self) -> asyncio.Event:
         return asyncio.Event()
 

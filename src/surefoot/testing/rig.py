@@ -15,6 +15,7 @@ model; a press of a person. Does not own: the order of events (`simulation`), ef
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -56,7 +57,7 @@ Asked = tuple[str, Mapping[str, Any] | str]
 class Setup:
     """What may differ from the usual owner."""
 
-    tools: Sequence[Tool] = ()
+    tools: Sequence[Tool] | Callable[[SimProcess], Sequence[Tool]] = ()
     steps: Sequence[dict[str, Any]] = ()
     """What the played model asks for, step by step."""
     model: PlayedModel | None = None
@@ -82,6 +83,11 @@ class Crew:
         controller.subscribe(self.notices.append)
 
     @property
+    def name(self) -> str:
+        """Of its process."""
+        return "this process" if self.process is None else self.process.name
+
+    @property
     def session(self) -> Session:
         return self.controller.session
 
@@ -95,7 +101,12 @@ class Crew:
 
     async def do(self, work: Any) -> Any:
         """Await something as this process; None when it died before the end."""
-        return await work if self.process is None else await self.process.run(work)
+        if self.process is None:
+            return await work
+        if not self.process.alive:
+            work.close()
+            return None
+        return await self.process.run(work)
 
     async def dispatch(self, *asked: Asked) -> list[Call]:
         """D1 of one message: its calls are durable, and none of them has been looked at."""
@@ -192,6 +203,20 @@ class Rig:
 
         Raises `SessionHeld`.
         """
+        crew = await self.try_own(setup, wrap=wrap, take_over=take_over, opened=opened)
+        if crew is None:
+            raise RuntimeError("the process died while it opened the session")
+        return crew
+
+    async def try_own(
+        self,
+        setup: Setup | None = None,
+        *,
+        wrap: Callable[[Ledger, SimProcess], Ledger] | None = None,
+        take_over: bool = False,
+        opened: bool = True,
+    ) -> Crew | None:
+        """As `own`; None when the process died before it was done."""
         chosen, process = setup or Setup(), self.sim.process(f"owner {len(self.sim.processes)}")
         ledger: Ledger = MemoryLedger(self.store)
         ledger = ledger if wrap is None else wrap(ledger, process)
@@ -199,15 +224,14 @@ class Rig:
         wanted = Wanted(SESSION, opening, take_over)
 
         async def begin() -> Crew:
-            crew = await assemble(ledger, process.scheduler(), process.owner, wanted, chosen, process)
+            tools = chosen.tools(process) if callable(chosen.tools) else chosen.tools
+            made = dataclasses.replace(chosen, tools=tools)
+            crew = await assemble(ledger, process.scheduler(), process.owner, wanted, made, process)
             if opened:
                 await crew.controller.open()
             return crew
 
-        crew = await process.run(begin())
-        if crew is None:
-            raise RuntimeError("the process died while it opened the session")
-        return crew
+        return await process.run(begin())
 
 
 async def assemble(
@@ -226,12 +250,13 @@ async def assemble(
         raise SessionHeld("another owner holds the session; end it or wait", how=session.how)
     session.level = setup.level
     mode = Mode.DEFAULT if setup.ask else Mode.BYPASS
-    named = [tool.rule_name or tool.name for tool in setup.tools]
+    tools = () if callable(setup.tools) else setup.tools
+    named = [tool.rule_name or tool.name for tool in tools]
     rules = parse_rules([name for name in named if name not in setup.ask], tuple(setup.ask), ())
     people = People(session, rules, mode=mode, place=setup.place, asker=setup.asker)
     barrier = Barrier(
         session,
-        Registry(setup.tools),
+        Registry(tools),
         setup.place,
         owner,
         permits=people.permit,
