@@ -79,6 +79,10 @@ def run(arguments: Sequence[str]) -> int:
         return _dispatched(normalised(arguments))
     except click.exceptions.Exit as leave:
         return int(leave.exit_code)
+    except click.exceptions.NoArgsIsHelpError as mistake:
+        # A group without its command: the help is the answer, and no fault is told in front of it.
+        sys.stderr.write(mistake.format_message() + "\n")
+        return 2
     except click.ClickException as mistake:
         _tell(mistake.format_message(), "SF-USAGE", _help_of(mistake))
         return 2
