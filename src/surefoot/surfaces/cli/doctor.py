@@ -254,7 +254,7 @@ def _background(settings: Settings, every: bool) -> Check:
         rows, _ = await reading.rows_of(places)
         found = []
         for place, row in rows[:50]:
-            found += (await reading.read_snapshot(place, row.session_id, settings))["background"]
+            found += (await reading.read_snapshot(place, row, settings))["background"]
         return found
 
     found = reading.run(work)

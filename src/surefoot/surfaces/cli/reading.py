@@ -130,16 +130,16 @@ async def find_session(settings: Settings, reference: str | None) -> tuple[Place
     return _single(found, reference, [item[1].session_id for item in found])
 
 
-async def find_attempt(settings: Settings, reference: str) -> tuple[Place, str, Receipt]:
-    """Ledger, session id and receipt of the call a reference names. Raises `SessionMissing`."""
-    found: list[tuple[Place, str, Receipt]] = []
+async def find_attempt(settings: Settings, reference: str) -> tuple[Place, SessionRow, Receipt]:
+    """Ledger, session and receipt of the call a reference names. Raises `SessionMissing`."""
+    found: list[tuple[Place, SessionRow, Receipt]] = []
     for place in places_of(settings, every=len(reference) == 30):
         try:
             async with reader(place) as ledger:
                 for row in await ledger.sessions():
                     for receipt in await ledger.receipts(row.session_id):
                         if matches(reference, receipt.attempt_id):
-                            found.append((place, row.session_id, receipt))
+                            found.append((place, row, receipt))
         except SurefootError:
             continue  # told by `recover list`; another ledger may still hold it
     return _single(found, reference, [receipt.attempt_id for _, _, receipt in found])
@@ -155,25 +155,20 @@ def _single(found: list[T], reference: str, names: list[str]) -> T:
     raise SessionMissing(f"{reference!r} is not unique: {', '.join(sorted(names)[:6])}. Give more of it.")
 
 
-async def directory_of(place: Place, session_id: str) -> Path:
+def directory_of(place: Place, row: SessionRow) -> Path:
     """The directory a session belongs to: here for this project, else where it was opened."""
-    if place.here:
-        return Path.cwd()
-    async with reader(place) as ledger:
-        rows = await ledger.sessions()
-    return next((Path(row.directory) for row in rows if row.session_id == session_id), Path.cwd())
+    return Path.cwd() if place.here or not row.directory else Path(row.directory)
 
 
-async def read_snapshot(place: Place, session_id: str, settings: Settings) -> dict[str, Any]:
+async def read_snapshot(place: Place, row: SessionRow, settings: Settings) -> dict[str, Any]:
     """The snapshot of a session as it stands on disk, in the JSON of TR-139."""
     async with reader(place) as ledger:
-        receipts = await ledger.receipts(session_id)
-        row = next((row for row in await ledger.sessions() if row.session_id == session_id), None)
+        receipts = await ledger.receipts(row.session_id)
     book = Book(_as_found(receipt, place) for receipt in receipts)
     shown, more = select(book)
     facts = SessionFacts(
-        session_path=f"{place.project}/{session_id}",
-        runtime_epoch=str(row.epoch if row else 0),
+        session_path=f"{place.project}/{row.session_id}",
+        runtime_epoch=str(row.epoch),
         barrier=settings.recovery.barrier,
         on_unknown=settings.recovery.on_unknown,
         retry_enabled=os.environ.get("SUREFOOT_TOOL_RECOVERY_RETRY") == "1",

@@ -72,7 +72,7 @@ def list_(
         found = []
         for place, row in rows:
             try:
-                found.append(await reading.read_snapshot(place, row.session_id, settings))
+                found.append(await reading.read_snapshot(place, row, settings))
             except SurefootError as error:
                 broken.append(reading.Unreadable(place, error))
         return found, broken
@@ -167,7 +167,7 @@ def _only_open(settings: Any, look: Look) -> str | None:
 
     async def work() -> list[dict[str, Any]]:
         rows, _ = await reading.rows_of(reading.places_of(settings, every=False))
-        return [await reading.read_snapshot(place, row.session_id, settings) for place, row in rows]
+        return [await reading.read_snapshot(place, row, settings) for place, row in rows]
 
     snapshots = reading.run(work)
     calls = [call for one in snapshots for call in one["calls"] if view.is_card(call)]
@@ -183,8 +183,8 @@ def _read_call(reference: str) -> tuple[dict[str, Any], dict[str, Any], Look]:
     settings = reading.settings_here()
 
     async def work() -> dict[str, Any]:
-        place, session_id, receipt = await reading.find_attempt(settings, reference)
-        snapshot = await reading.read_snapshot(place, session_id, settings)
+        place, row, receipt = await reading.find_attempt(settings, reference)
+        snapshot = await reading.read_snapshot(place, row, settings)
         return {"snapshot": snapshot, "attempt": receipt.attempt_id}
 
     found = reading.run(work)
@@ -276,7 +276,7 @@ def _wanted(references: Sequence[str], every: bool) -> list[str]:
 
     async def work() -> list[str]:
         rows, _ = await reading.rows_of(reading.places_of(settings, every=False))
-        snapshots = [await reading.read_snapshot(place, row.session_id, settings) for place, row in rows]
+        snapshots = [await reading.read_snapshot(place, row, settings) for place, row in rows]
         return [str(c["attemptId"]) for one in snapshots for c in one["calls"] if view.is_card(c)]
 
     return reading.run(work)
@@ -297,11 +297,11 @@ async def _press_one(verb: str, reference: str, given: _Given) -> int:
 
     settings = reading.settings_here()
     look = look_here(settings.language)
-    place, session_id, receipt = await reading.find_attempt(settings, reference)
+    place, row, receipt = await reading.find_attempt(settings, reference)
     attempt = receipt.attempt_id
-    directory = await reading.directory_of(place, session_id)
+    directory = reading.directory_of(place, row)
     try:
-        async with running.owned(settings, directory, session_id) as desk:
+        async with running.owned(settings, directory, row.session_id) as desk:
             return await _decide(desk, verb, attempt, given, look)
     except SessionHeld as held:
         code = {"code": "not_owner", "message": held.message}

@@ -83,7 +83,7 @@ def show(reference: str | None, only_id: bool, as_json: bool) -> None:
         place, row = await reading.find_session(settings, reference)
         async with reading.reader(place) as ledger:
             entries = await ledger.read(row.session_id)
-        return row, entries, await reading.read_snapshot(place, row.session_id, settings)
+        return row, entries, await reading.read_snapshot(place, row, settings)
 
     row, entries, snapshot = reading.run(work)
     if only_id:
