@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from surefoot.core.history import AssistantWords, UserWords
-from surefoot.providers.anthropic_blocks import assistant_blocks, is_paused, result_block
+from surefoot.providers.anthropic_blocks import assistant_blocks, is_paused, result_block, whole_pairs
 from surefoot.providers.anthropic_stream import AnthropicDecoder
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.projection import (
@@ -103,9 +103,22 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
             _add_result(shown, result_block(message, ids[message.call.call_id], contract))
         else:
             shown.append({"role": "user", "content": orphan_text(message)})
+    shown = _paired(shown, paused=paused)
     if shown and shown[-1]["role"] == "assistant" and contract["pairing.final_role"] != "any" and not paused:
         shown.append({"role": "user", "content": BRIDGE})
     return _joined(shown) if contract["pairing.same_role_neighbours"] == "merge" else shown
+
+
+def _paired(shown: Sequence[dict[str, Any]], *, paused: bool) -> list[dict[str, Any]]:
+    """The messages without halves of server tools; one that held nothing else is left out."""
+    kept = []
+    for number, message in enumerate(shown):
+        if message["role"] == "assistant":
+            pending = paused and number == len(shown) - 1
+            message = {**message, "content": whole_pairs(message["content"], pending=pending)}
+        if message["content"]:
+            kept.append(message)
+    return kept
 
 
 def _assistant(

@@ -69,7 +69,7 @@ def _replayed(
     thinking: bool,
 ) -> list[dict[str, Any]]:
     calls = iter(message.calls)
-    halves = _whole_pairs(blocks, pending=is_paused(message.raw))
+    elsewhere = message.issuer.get("contract", contract["contract.id"]) != contract["contract.id"]
     shown: list[dict[str, Any]] = []
     for number, block in enumerate(blocks):
         kind = block.get("type")
@@ -87,7 +87,7 @@ def _replayed(
             cut = last and message.raw.get("stop_reason") in CUT_FINISHES
             keep = thinking and not cut and _returns(block, contract)
         else:
-            keep = _half(block) is None or _half(block) in halves
+            keep = not (elsewhere and _half(block))  # what a provider's own tool left is sealed for it
         if keep:
             shown.append(_known(block, contract))
     return shown
@@ -115,8 +115,11 @@ def _half(block: Mapping[str, Any]) -> str | None:
     return found if isinstance(found, str) else None
 
 
-def _whole_pairs(blocks: Sequence[Mapping[str, Any]], *, pending: bool) -> set[str]:
-    """Ids whose call and result both stand here, in that order; a paused turn may still wait for results."""
+def whole_pairs(blocks: Sequence[dict[str, Any]], *, pending: bool) -> list[dict[str, Any]]:
+    """The blocks without halves of server tools whose other half is not there (AN-14).
+
+    A `pending` turn, one the provider paused, may still wait for results.
+    """
     asked: set[str] = set()
     whole: set[str] = set()
     for block in blocks:
@@ -127,7 +130,8 @@ def _whole_pairs(blocks: Sequence[Mapping[str, Any]], *, pending: bool) -> set[s
             asked.add(half)
         elif half in asked:
             whole.add(half)
-    return asked if pending else whole
+    kept = asked if pending else whole
+    return [block for block in blocks if _half(block) is None or _half(block) in kept]
 
 
 def _known(block: Mapping[str, Any], contract: Mapping[str, Any]) -> dict[str, Any]:
