@@ -29,8 +29,8 @@ from surefoot.testing.child import ChildSpec
 from surefoot.testing.faults import fault_point, read_trace
 from surefoot.testing.nursery import Nursery, kill_group
 
-MARK = "SUREFOOT_TEST_RUN"
-"""The variable by which a child's descendants are found again."""
+MARK = "CRASH_TEST_RUN"
+"""The variable by which descendants of a child are found again; commands do not get variables of ours."""
 
 
 @dataclass(frozen=True, slots=True)
