@@ -19,7 +19,7 @@ from surefoot.ledger.derived import Folded, Listed, open_calls
 
 def check_of(*values: object) -> int:
     """CRC-32 over the values of a derived row, so that a flipped bit is noticed."""
-    return zlib.crc32(repr(values).encode())
+    return zlib.crc32("\0".join(map(str, values)).encode("utf-8", "surrogatepass"))
 
 
 def shelved(listed: Sequence[Any], receipts: Sequence[Sequence[Any]]) -> Folded | None:
