@@ -46,6 +46,8 @@ class Emulator:
         self._tasks: set[asyncio.Task[None]] = set()
         self.port = 0
         self.wires = {wire: dict(profiles) for wire, profiles in WIRES.items()}
+        """Profiles by wire and name; a test may replace one."""
+        self.profiles = self.wires["chat"]
         self.plan = FaultPlan()
         self.scripts = Scripts()
         self.stored = Stored()
@@ -71,11 +73,6 @@ class Emulator:
     def url(self) -> str:
         """The server's root, without profile."""
         return f"http://127.0.0.1:{self.port}"
-
-    @property
-    def profiles(self) -> dict[str, Any]:
-        """The profiles of the Chat wire; `wires` holds those of each wire, and may be changed."""
-        return self.wires["chat"]
 
     def base_url(self, profile: str = "compat", *, wire: str = "chat") -> str:
         """What a client takes as its base URL; the Anthropic SDK adds `/v1` itself."""
