@@ -99,6 +99,11 @@ NOT_RUN: Mapping[str, Texts] = {
     "ledger_file": ("it names a file of the ledger", "它指向账本的文件", "它指向帳本的檔案"),
     "deadline_too_short": ("too little time was left for it", "剩下的时间不够", "剩下的時間不夠"),
     "cancelled_before_start": ("it was stopped before its start", "开始之前就被停止", "開始之前就被停止"),
+    "retry_target_changed": (
+        "it would no longer be the same call",
+        "它已不再是原来的调用",
+        "它已不再是原來的呼叫",
+    ),
     "owner_died_before_start": (
         "its process died before the start",
         "开始之前进程已终止",
@@ -241,6 +246,11 @@ REFUSALS: Mapping[str, Texts] = {
         "Its target changed on the way.",
         "它的目标在途中变了。",
         "它的目標在途中變了。",
+    ),
+    "process_missing": (
+        "This call started no process under supervision.",
+        "这次调用没有启动受监管的进程。",
+        "這次呼叫沒有啟動受監管的行程。",
     ),
     "storage_failed": (
         "The record could not be written; all is as before.",

@@ -67,6 +67,7 @@ class _Driver:
     model: str
     mode: str
     notice: Callable[[Notice], None]
+    opened: running.Opened
 
     @property
     def session_id(self) -> str:
@@ -134,10 +135,13 @@ class _Driver:
         if self.state != "idle":
             return ["a turn is running; stop it first"]
         old = self.session_id
+        await self.opened.unlisten()
         await self.desk.controller.close()
         self.desk.controller = await self.desk.app.session(new=True)
         self.desk.controller.people.mode = self.mode
         self.desk.controller.subscribe(self.notice)
+        self.opened.controller = self.desk.controller
+        await self.opened.listen()
         return [f"new session; back to the old one: surefoot -r {old}"]
 
     def _permissions(self, mode: str) -> list[str]:
@@ -174,7 +178,7 @@ async def _chat(wish: Wish) -> int:
     async with running.opened(wish, asker=person) as opened:
         desk = running.Desk(opened.app, opened.controller)
         mode = wish.settings.permissions.mode
-        driver = _Driver(desk, wish, str(wish.settings.chosen()), mode, notice)
+        driver = _Driver(desk, wish, str(wish.settings.chosen()), mode, notice, opened)
         screen = chat_module.Screen(
             language=wish.look.language,
             columns=lambda: shutil.get_terminal_size((80, 24)).columns,

@@ -1,28 +1,27 @@
 """`surefoot recover`: calls that may have happened, looked at and decided.
 
-Owns: the verbs of TR-149, what each asks for on a terminal and without one (UX-77), and
-the exit codes of TR-150. Does not own: the rules (`core.admission`), the record
-(`runtime.actions`), words (`words`).
+Owns: the verbs of TR-149 and how calls are listed. Does not own: what a decision asks for
+(`deciding`), the rules (`core.admission`), the record (`runtime.actions`), words (`words`).
 """
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from surefoot.errors import SessionHeld, SessionMissing, SurefootError
+from surefoot.errors import SessionMissing, SurefootError
 from surefoot.surfaces import plain, view
 from surefoot.surfaces.cli import reading
+from surefoot.surfaces.cli.deciding import OPEN, Given, call_of, choose, draw, press
 from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here, say_json, say_lines
-from surefoot.surfaces.words import refusal, say
+from surefoot.surfaces.words import say
 
-OPEN, REFUSED = 3, 4
-WORDS = ("confirm", "deny", "reject", "release", "inspect")
+STATISTICS = (
+    "unknown", "confirmed", "denied", "retried", "rejected", "released", "proven", "late", "blocked",
+)  # fmt: skip
+WORDS = ("confirm", "deny", "reject", "release", "retry", "inspect")
 
 
 class _Verbs(click.Group):
@@ -137,7 +136,7 @@ def show(reference: str, as_json: bool) -> None:
     if as_json:
         say_json(view.with_cards({**snapshot, "calls": [call]}, look.language))
         return
-    _draw(call, snapshot, look, to_output=True)
+    draw(call, snapshot, look, to_output=True)
 
 
 @recover.command(hidden=True)
@@ -152,14 +151,14 @@ def card(reference: str | None) -> None:
             return
     snapshot, call, look = _read_call(reference)
     if not view.is_card(call) or not is_person_here():
-        _draw(call, snapshot, look, to_output=True)
+        draw(call, snapshot, look, to_output=True)
         raise click.exceptions.Exit(OPEN if view.is_card(call) else 0)
-    _draw(call, snapshot, look, to_output=False)
+    draw(call, snapshot, look, to_output=False)
     verb = click.prompt(f"{' | '.join(WORDS)} ", default="", show_default=False, err=True).strip()
     if verb not in WORDS:
         complain([say("nothing_decided", look.language)])
         raise click.exceptions.Exit(OPEN)
-    raise click.exceptions.Exit(_press(verb, [call["attemptId"]], _Given()))
+    raise click.exceptions.Exit(press(verb, [call["attemptId"]], Given()))
 
 
 def _only_open(settings: Any, look: Look) -> str | None:
@@ -188,7 +187,7 @@ def _read_call(reference: str) -> tuple[dict[str, Any], dict[str, Any], Look]:
         return {"snapshot": snapshot, "attempt": receipt.attempt_id}
 
     found = reading.run(work)
-    call = _call_of(found["snapshot"], found["attempt"])
+    call = call_of(found["snapshot"], found["attempt"])
     if call is None:
         raise SessionMissing(
             f"{reference!r} is settled; it never was in doubt.", next_command="surefoot session show"
@@ -196,31 +195,7 @@ def _read_call(reference: str) -> tuple[dict[str, Any], dict[str, Any], Look]:
     return found["snapshot"], call, look_here(settings.language)
 
 
-def _call_of(snapshot: Mapping[str, Any], attempt_id: str) -> dict[str, Any] | None:
-    return next((dict(c) for c in snapshot["calls"] if c["attemptId"] == attempt_id), None)
-
-
-def _draw(call: Mapping[str, Any], snapshot: Mapping[str, Any], look: Look, *, to_output: bool) -> None:
-    made = view.card(call, snapshot, look.language)
-    columns = min(look.columns, 80)
-    lines = plain.draw_card(made, look.language, columns=columns, ascii_only=look.ascii_only)
-    if made.get("arguments"):
-        lines.append(f"arguments: {view.clean(made['arguments'])}")
-    (say_lines if to_output else complain)(lines)
-
-
 # Deciding ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """What the command line brings for a decision."""
-
-    inspection: str | None = None
-    note: str | None = None
-    yes: bool = False
-    code: str | None = None
-    as_json: bool = False
 
 
 @recover.command()
@@ -230,7 +205,7 @@ class _Given:
 @click.pass_context
 def inspect(ctx: click.Context, /, references: tuple[str, ...], every: bool, as_json: bool) -> None:
     """Look at the world once more and record what was seen."""
-    ctx.exit(_press("inspect", _wanted(references, every), _Given(as_json=as_json)))
+    ctx.exit(press("inspect", _wanted(references, every), Given(as_json=as_json)))
 
 
 def _deciding(verb: str, help_text: str) -> None:
@@ -244,8 +219,8 @@ def _deciding(verb: str, help_text: str) -> None:
     @click.option("--json", "as_json", is_flag=True)
     @click.pass_context
     def command(ctx: click.Context, /, references: tuple[str, ...], **flags: Any) -> None:
-        given = _Given(flags["inspection"], flags["note"], code=flags["code"], as_json=flags["as_json"])
-        ctx.exit(_press(verb, list(references), given))
+        given = Given(flags["inspection"], flags["note"], code=flags["code"], as_json=flags["as_json"])
+        ctx.exit(press(verb, list(references), given))
 
 
 _deciding("confirm", "It happened.")
@@ -263,8 +238,8 @@ _deciding("reject", "Leave it open and fenced; do not run it again.")
 @click.pass_context
 def release(ctx: click.Context, /, references: tuple[str, ...], every: bool, **flags: Any) -> None:
     """Lift the fence and leave the call open."""
-    given = _Given(None, flags["note"], flags["yes"], flags["code"], flags["as_json"])
-    ctx.exit(_press("release", _wanted(references, every), given))
+    given = Given(None, flags["note"], flags["yes"], flags["code"], flags["as_json"])
+    ctx.exit(press("release", _wanted(references, every), given))
 
 
 def _wanted(references: Sequence[str], every: bool) -> list[str]:
@@ -282,112 +257,44 @@ def _wanted(references: Sequence[str], every: bool) -> list[str]:
     return reading.run(work)
 
 
-def _press(verb: str, references: Sequence[str], given: _Given) -> int:
-    """Carry out one verb on each call in turn; the first refusal ends it."""
-    for reference in references:
-        code = asyncio.run(_press_one(verb, reference, given))
-        if code:
-            return code
-    return 0
+@recover.command()
+@click.argument("references", nargs=-1, required=True)
+@click.option("--inspection", help="The inspection that was read; needed without a terminal.")
+@click.option("--json", "as_json", is_flag=True)
+@click.pass_context
+def retry(ctx: click.Context, /, references: tuple[str, ...], inspection: str | None, as_json: bool) -> None:
+    """Run it again with its old key, on new proof that it is absent. Off unless the owner switched it on."""
+    ctx.exit(press("retry", list(references), Given(inspection, as_json=as_json)))
 
 
-async def _press_one(verb: str, reference: str, given: _Given) -> int:
-    # Loaded here: lists and cards need neither tools nor a supervisor.
-    from surefoot.surfaces.cli import running
+@recover.command()
+@click.argument("reference")
+@click.argument("choice", type=click.Choice(["adopt", "kill", "leave"]))
+@click.option("--json", "as_json", is_flag=True)
+@click.pass_context
+def process(ctx: click.Context, /, reference: str, choice: str, as_json: bool) -> None:
+    """What becomes of a process that a call left running."""
+    ctx.exit(choose(reference, choice, Given(as_json=as_json)))
 
+
+@recover.command()
+@click.option("--session", "session", help="Only this session.")
+@click.option("--all-projects", is_flag=True, help="Of every ledger of this person.")
+@click.option("--json", "as_json", is_flag=True)
+def stats(session: str | None, all_projects: bool, as_json: bool) -> None:
+    """How many calls became unknown and what was said of them. Nothing of it is sent anywhere."""
     settings = reading.settings_here()
-    look = look_here(settings.language)
-    place, row, receipt = await reading.find_attempt(settings, reference)
-    attempt = receipt.attempt_id
-    directory = reading.directory_of(place, row)
-    try:
-        async with running.owned(settings, directory, row.session_id) as desk:
-            return await _decide(desk, verb, attempt, given, look)
-    except SessionHeld as held:
-        code = {"code": "not_owner", "message": held.message}
-        return _refuse(code, given, look)
 
+    async def work() -> tuple[list[dict[str, Any]], list[reading.Unreadable]]:
+        rows, broken = await reading.rows_of(reading.places_of(settings, every=all_projects))
+        if session is not None:
+            rows = [await reading.find_session(settings, session)]
+        return [await reading.read_snapshot(place, row, settings) for place, row in rows], broken
 
-async def _decide(desk: Any, verb: str, attempt: str, given: _Given, look: Look) -> int:
-    """Look where a look is due, ask the person for the word, press once, show the record."""
-    call = _call_of(desk.snapshot(), attempt)
-    if call is None or not view.is_card(call):
-        return _refuse({"code": "already_resolved", "record": (call or {}).get("resolution")}, given, look)
-    person = is_person_here() and not given.as_json and not (given.inspection or given.yes)
-    if verb != "inspect" and person:
-        if call["inspectionId"] is None:
-            await desk.act("inspect", call)
-            call = _call_of(desk.snapshot(), attempt) or call
-        _draw(call, desk.snapshot(), look, to_output=False)
-        if not _typed_word(verb, call, look):
-            complain([say("nothing_decided", look.language)])
-            return OPEN
-    elif verb != "inspect":
-        missing = _missing(verb, call, given)
-        if missing:
-            return _refuse(missing, given, look)
-    inspection = given.inspection or call["inspectionId"]
-    status, body = await desk.act(verb, {**call, "inspectionId": inspection}, note=given.note)
-    if status != 200:
-        return _refuse(body, given, look)
-    _show_done(body, attempt, given, look)
-    return 0
-
-
-def _typed_word(verb: str, call: Mapping[str, Any], look: Look) -> bool:
-    """The word of the choice, typed, and the code where the evidence does not carry it."""
-    label = say(verb, look.language)
-    typed = click.prompt(
-        say("type_word", look.language, word=verb, label=label), default="", show_default=False, err=True
-    )
-    if typed.strip() != verb:
-        return False
-    if not view.needs_code(verb, call):
-        return True
-    code = view.code_of(call)
-    again = click.prompt(say("type_code", look.language, code=code), default="", show_default=False, err=True)
-    return bool(again.strip().lower() == code)
-
-
-def _missing(verb: str, call: Mapping[str, Any], given: _Given) -> dict[str, Any] | None:
-    """What a press without a terminal lacks (UX-77)."""
-    if verb == "release":
-        if not given.yes:
-            return {"code": "person_required", "reason": "code_missing", "hint": "--yes"}
-        executor_unclear = view.executor_state(call) != "ended"
-        if executor_unclear and given.code != view.code_of(call):
-            return {"code": "person_required", "reason": "code_missing", "hint": "--code"}
-        return None
-    if not given.inspection:
-        return {"code": "inspection_required", "hint": "--inspection"}
-    return None
-
-
-def _refuse(body: Mapping[str, Any], given: _Given, look: Look) -> int:
-    """The code and sentence of a refusal; exit code 4, or 5 where recovery is not supported."""
-    code = str(body.get("code"))
-    told = refusal(code, look.language, reason=body.get("reason"))
-    if given.as_json:
-        say_json({**body, "message": told})
+    snapshots, broken = reading.run(work)
+    complain(f"{one.error.code}: {one.place.project}: {one.error.message}" for one in broken)
+    counted = {key: sum(one["statistics"][key] for one in snapshots) for key in STATISTICS}
+    if as_json:
+        say_json(counted)
     else:
-        hint = f" ({body['hint']})" if body.get("hint") else ""
-        complain([f"{code}: {told}{hint}"])
-        record = body.get("record")
-        if record:
-            complain([f"  {record.get('kind')} · {record.get('who')} · {record.get('channel')}"])
-    return 5 if code == "unsupported" else REFUSED
-
-
-def _show_done(snapshot: Mapping[str, Any], attempt: str, given: _Given, look: Look) -> None:
-    if given.as_json:
-        say_json(view.with_cards(snapshot, look.language))
-        return
-    call = _call_of(snapshot, attempt)
-    if call is None:
-        return
-    if view.is_card(call):
-        arguments = call.get("arguments") if sys.stdout.isatty() else None
-        _draw({**call, "arguments": arguments}, snapshot, look, to_output=True)
-        return
-    sign = plain.sign_of(call, ascii_only=look.ascii_only)
-    say_lines([f"{sign} {view.summary(call)}: {view.told(call, look.language, you=True)}"])
+        say_lines(plain.table([[key, str(number)] for key, number in counted.items()]))

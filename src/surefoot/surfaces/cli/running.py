@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import getpass
-import os
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -29,7 +28,7 @@ from surefoot.errors import (
     SurefootError,
     UsageError,
 )
-from surefoot.runtime.actions import Caller
+from surefoot.runtime.requests import Answer, Caller
 from surefoot.surfaces.cli.output import is_person_here
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.verdict import Ending
@@ -45,6 +44,28 @@ class Opened:
     app: Any
     controller: Any
     resumed: bool
+    _control: Any = None
+
+    async def listen(self) -> None:
+        """Let other terminals decide in this session (UX-118); also after the session was changed."""
+        from surefoot.surfaces.control import Control
+
+        await self.unlisten()
+        app, controller = self.app, self.controller
+        self._control = Control(
+            app.settings.places.runtime,
+            controller.session_id,
+            Desk(app, controller),
+            lambda pid: app.descent_of(pid, controller.session),
+        )
+        controller.subscribe(self._control.notice)
+        await self._control.open()
+
+    async def unlisten(self) -> None:
+        """Take the socket away."""
+        if self._control is not None:
+            await self._control.close()
+            self._control = None
 
 
 @asynccontextmanager
@@ -61,10 +82,13 @@ async def opened(
             await controller.session.append(Draft(Kind.SESSION_NAMED, {"name": wish.name[:80]}))
         if wish.max_turns is not None:
             controller.max_steps = wish.max_turns
+        made = Opened(app, controller, resumed)
+        await made.listen()
         try:
-            yield Opened(app, controller, resumed)
+            yield made
         finally:
-            await controller.close()
+            await made.unlisten()
+            await made.controller.close()
 
 
 async def _session(app: Any, wish: Wish) -> Any:
@@ -106,6 +130,9 @@ class Desk:
     app: Any
     controller: Any
 
+    async def refresh(self) -> None:
+        """Nothing to fetch: this process owns the session."""
+
     def snapshot(self) -> dict[str, Any]:
         """The snapshot, with the line that names each call."""
         book = self.controller.session.book
@@ -136,12 +163,43 @@ class Desk:
             "action": action,
             "note": note,
         }
-        caller = caller_here(self.app, channel, method)
-        answer = await self.controller.actions.act(request, caller)
+        answer = await self.press(request, caller_here(channel, method))
+        return answer.status, dict(answer.body)
+
+    async def process(self, choice: str, call: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+        """Adopt, kill or leave what a call left running."""
+        now = self.controller.actions.snapshot()
+        request = {
+            "sessionPath": now["sessionPath"],
+            "runtimeEpoch": now["runtimeEpoch"],
+            "revision": call.get("revision") or now["revision"],
+            "attemptId": call["attemptId"],
+            "choice": choice,
+        }
+        answer = await self.choose(request, caller_here("cli", "command"))
+        if answer.status == 200 and choice == "adopt":
+            await self.controller.actions.choices.ended(call["attemptId"])
+            answer = Answer(200, {**self.snapshot(), "process": answer.body["process"]})
+        return answer.status, dict(answer.body)
+
+    async def settled(self, attempt: str) -> None:
+        """Wait until a retry of this attempt has settled."""
+        for one in list(self.controller.actions.retrying.running):
+            await self.controller.actions.retrying.settled(one)
+
+    async def press(self, request: Mapping[str, Any], caller: Caller) -> Answer:
+        """One action, with the lines that name each call in its answer."""
+        return self._named(await self.controller.actions.act(request, caller))
+
+    async def choose(self, request: Mapping[str, Any], caller: Caller) -> Answer:
+        """One choice about a process, answered alike."""
+        return self._named(await self.controller.actions.process(request, caller))
+
+    def _named(self, answer: Answer) -> Answer:
+        if answer.status != 200:
+            return answer
         body = dict(answer.body)
-        if answer.status == 200:
-            body = with_summaries(body, self._receipts(body, self.controller.session.book))
-        return answer.status, body
+        return Answer(200, with_summaries(body, self._receipts(body, self.controller.session.book)))
 
     def resumed(self) -> dict[str, Any]:
         """What stands before a person continues: counts, what would run again (UX-50)."""
@@ -173,16 +231,12 @@ def _again(receipt: Any) -> dict[str, Any]:
     }
 
 
-def caller_here(app: Any, channel: str, method: str) -> Caller:
-    """Who presses at this terminal. A process under a tool of ours is no person (TR-130)."""
-    inside = os.environ.get("SUREFOOT_IDEMPOTENCY_KEY") is not None
-    return Caller(
-        who=getpass.getuser(),
-        channel=channel,
-        method=method,
-        client=f"surefoot {__version__}",
-        not_a_person="descendant_of_tool" if inside else None,
-    )
+CLIENT = f"surefoot {__version__}"
+
+
+def caller_here(channel: str, method: str) -> Caller:
+    """Who presses at this terminal; whether that is a person is judged where it is recorded (UX-119)."""
+    return Caller(who=getpass.getuser(), channel=channel, method=method, client=CLIENT)
 
 
 class _NoModel:
@@ -199,10 +253,12 @@ class _NoModel:
 
 
 @asynccontextmanager
-async def owned(settings: Settings, directory: Path, session_id: str) -> AsyncIterator[Desk]:
-    """Own an idle session for one decision: reconcile, act, give it back; no tool runs (TR-151)."""
+async def owned(
+    settings: Settings, directory: Path, session_id: str, *, asker: Any = None
+) -> AsyncIterator[Desk]:
+    """Own an idle session for one decision: reconcile, act, give it back; no tool runs but a retry (TR-151)."""
     parts = wiring.Parts(model=_NoModel())
-    async with wiring.open_app(settings, directory=directory, parts=parts) as app:
+    async with wiring.open_app(settings, directory=directory, asker=asker, parts=parts) as app:
         controller = await app.session(session_id)
         try:
             yield Desk(app, controller)
