@@ -3,7 +3,7 @@
     python bench/peers.py PYTHON-OF-THE-PEERS [--quick]
 
 Each peer runs in a process of its own, with two raw full-sync commits after every call as its
-floor, so that ratios hold although the runs follow one another. Peers take turns over the rounds.
+floor, so that ratios hold although the runs follow one another.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from timing import median, ms, progress, scratch, table
+from timing import ms, progress, scratch, table
 
 HERE = Path(__file__).resolve().parent
 SYNCHRONOUS = {0: "OFF", 1: "NORMAL", 2: "FULL", 3: "EXTRA"}
@@ -43,21 +43,14 @@ def measured(python: str, file: str, arguments: tuple[str, ...], calls: int) -> 
 
 def main(python: str, quick: bool) -> None:
     calls = QUICK_LATE if quick else LATE
-    found: dict[str, list[dict[str, Any]]] = {name: [] for name in PEERS}
-    for number in range(1 if quick else 2):
-        for name, (file, arguments, _) in PEERS.items():
-            progress(f"peers, round {number + 1}: {name}")
-            own = sys.executable if file.startswith("surefoot") else python
-            found[name].append(measured(own, file, arguments, calls))
     rows = []
-    for name, (_, _, records) in PEERS.items():
-        runs = found[name]
-        early, late = (median([run[at] for run in runs]) for at in ("early", "late"))
-        shares = [median([run[at] / run[f"{at}_raw"] for run in runs]) for at in ("early", "late")]
-        setting = f"{runs[0]['journal']}, {SYNCHRONOUS.get(runs[0]['synchronous'], '?')}"
-        rows.append(
-            (name, records, setting, ms(early), ms(late), f"{late / early:.2f}", *(f"{share:.2f}" for share in shares))
-        )  # fmt: skip
+    for name, (file, arguments, records) in PEERS.items():
+        progress(f"peers: {name}")
+        run = measured(sys.executable if file.startswith("surefoot") else python, file, arguments, calls)
+        early, late = run["early"], run["late"]
+        setting = f"{run['journal']}, {SYNCHRONOUS.get(run['synchronous'], '?')}"
+        shares = (f"{run[at] / run[f'{at}_raw']:.2f}" for at in ("early", "late"))
+        rows.append((name, records, setting, ms(early), ms(late), f"{late / early:.2f}", *shares))
     table(
         f"Peers: one call around call {EARLY} and call {calls:,} of one run",
         ("what", "what is durable", "journal, synchronous", f"at {EARLY}, ms", f"at {calls:,}, ms", "late ÷ early",
