@@ -24,7 +24,9 @@ import subprocess
 import sys
 import threading
 import urllib.error
+import urllib.parse
 import urllib.request
+from collections.abc import Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -35,9 +37,14 @@ SWITCHES: dict[str, tuple[Any, ...]] = {
     "reply": ("now", "hold", "drop"),
     "cancel": ("ignore", "obey"),
     "look_up": (True, False),
+    "list": ("whole", "behind"),
+    "page": (0, 1, 2, 3),
+    "items": ("shown", "masked"),
 }
 """The first word of each is the default. `commit="hold"` waits for `release` before the effect,
-`"late"` answers at once and makes the effect on `release`; `reply="hold"` waits after the effect."""
+`"late"` answers at once and makes the effect on `release`; `reply="hold"` waits after the effect.
+`list="behind"` is a look-up that does not know the effects yet, `page` its effects per page (0: all in one),
+`items="masked"` a far side that answers 404 for what a caller may not see."""
 _WAIT_SECONDS = 60.0
 
 
@@ -111,15 +118,19 @@ class _Door(BaseHTTPRequestHandler):
         """Say nothing on standard error."""
 
     def do_GET(self) -> None:
-        """`/effects` (the look-up list, `?key=…`), `/count`, `/state`."""
+        """`/effects` (the look-up list, `?key=…&page=…`), `/item/NAME`, `/keys?key=…`, `/count`, `/state`."""
         world = self.world
         path, _, query = self.path.partition("?")
+        asked = dict(urllib.parse.parse_qsl(query))
         if path == "/effects" and not world.switches["look_up"]:
             self._answer(404, {"error": "this sink has no list"})
         elif path == "/effects":
-            effects = read_effects(world.path)
-            key = query.removeprefix("key=") if query.startswith("key=") else None
-            self._answer(200, [e for e in effects if key is None or e["key"] == key])
+            self._list(asked)
+        elif path.startswith("/item/"):
+            self._item(path.removeprefix("/"))
+        elif path == "/keys":
+            refuses = world.switches["keys"] == "refuse_after_failure"
+            self._answer(200, {"refused": refuses and asked.get("key") in world.failed_keys})
         elif path == "/count":
             self._answer(200, {"count": len(read_effects(world.path))})
         elif path == "/state":
@@ -129,6 +140,34 @@ class _Door(BaseHTTPRequestHandler):
             )
         else:
             self._answer(404, {"error": "no such path"})
+
+    def _list(self, asked: dict[str, str]) -> None:
+        """One page of the effects, with a link to the next one."""
+        world = self.world
+        behind = world.switches["list"] == "behind"
+        effects = [] if behind else read_effects(world.path)
+        found = [e for e in effects if "key" not in asked or e["key"] == asked["key"]]
+        size, page = int(world.switches["page"]), int(asked.get("page", 0))
+        if not size:
+            self._answer(200, found)
+            return
+        more = len(found) > (page + 1) * size
+        query = urllib.parse.urlencode({**asked, "page": page + 1})
+        link = {"link": f'</effects?{query}>; rel="next"'} if more else {}
+        self._answer(200, found[page * size : (page + 1) * size], link)
+
+    def _item(self, label: str) -> None:
+        """The newest content put under a name; 404 when there is none, or it is masked."""
+        found = [e["note"] for e in read_effects(self.world.path) if e["label"] == label]
+        if not found or self.world.switches["items"] == "masked":
+            self._answer(404, {"error": "no such item"})
+        else:
+            self._answer(200, json.loads(found[-1]))
+
+    def do_PUT(self) -> None:
+        """`/item/NAME` with JSON: one effect under that name."""
+        content = self.rfile.read(int(self.headers.get("content-length") or 0))
+        self._effect({"label": self.path.removeprefix("/"), "note": content.decode()})
 
     def do_POST(self) -> None:
         """`/effect`, `/switch`, `/release`, `/hold`, `/expire_keys`."""
@@ -216,10 +255,12 @@ class _Door(BaseHTTPRequestHandler):
         self.close_connection = True
         self.connection.shutdown(socket.SHUT_RDWR)
 
-    def _answer(self, status: int, value: Any) -> None:
+    def _answer(self, status: int, value: Any, headers: Mapping[str, str] | None = None) -> None:
         content = json.dumps(value).encode()
         try:
             self.send_response(status)
+            for name, text in (headers or {}).items():
+                self.send_header(name, text)
             self.send_header("content-type", "application/json")
             self.send_header("content-length", str(len(content)))
             self.end_headers()
