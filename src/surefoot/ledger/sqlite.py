@@ -213,7 +213,8 @@ class SqliteLedger(Desk):
             pass  # a witness that is behind means nothing
 
     def _note_time(self, seconds: float) -> None:
-        self._average_seconds += (seconds - self._average_seconds) / 8
+        # Cut, so that one commit the machine was late with does not count as a slow disk.
+        self._average_seconds += (min(seconds, 2 * SLOW_SECONDS) - self._average_seconds) / 8
         if self._average_seconds > SLOW_SECONDS:
             self._slow = True
         elif self._average_seconds < FAST_SECONDS:
