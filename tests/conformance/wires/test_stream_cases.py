@@ -10,6 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import anthropic
+import httpx2
+import openai
 import pytest
 
 from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGiven, UserWords
@@ -820,3 +823,78 @@ def test_a_reply_of_another_form_is_nonsense(wire: str, data: bytes) -> None:
     with pytest.raises(ProviderError) as caught:
         read(wire, data)
     assert "contract" in str(caught.value) or "complete" in str(caught.value)
+
+
+# --- the official SDKs read these streams as we do ---------------------------------------------
+
+
+@every_wire
+def test_the_official_sdk_reads_the_same_from_the_same_bytes(wire: str) -> None:
+    said = Said(
+        [Thought("hm"), Text("grüße 🐾"), Call("call_a", pieces=('{"path"', ':"a"}')), Call("call_b", "list")]
+    )
+    data = as_bytes(wire, EVENTS[wire](said))
+    ours = read(wire, data)[0]
+    text, calls, finish, usage = SDK[wire](data)
+    assert text == ours.text
+    assert calls == asked(ours)
+    assert finish == ours.finish
+    assert usage == (ours.usage.input_tokens, ours.usage.output_tokens)
+
+
+def served(data: bytes) -> httpx2.Client:
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, headers={"content-type": "text/event-stream"}, content=data)
+
+    return httpx2.Client(transport=httpx2.MockTransport(answer))
+
+
+def sdk_chat(data: bytes) -> Any:
+    with openai.OpenAI(api_key="k", base_url="http://127.0.0.1:1", http_client=served(data)) as client:
+        stream = client.chat.completions.create(model="m", messages=[], stream=True)
+        text, finish, usage = "", None, None
+        calls: dict[int, list[Any]] = {}
+        for chunk in stream:
+            usage = chunk.usage or usage
+            for choice in chunk.choices:
+                text += choice.delta.content or ""
+                finish = choice.finish_reason or finish
+                for one in choice.delta.tool_calls or ():
+                    call = calls.setdefault(one.index, ["", "", None])
+                    assert one.function is not None
+                    call[0] += one.function.name or ""
+                    call[1] += one.function.arguments or ""
+                    call[2] = one.id or call[2]
+    assert usage is not None
+    return (
+        text,
+        [tuple(one) for one in calls.values()],
+        finish,
+        (usage.prompt_tokens, usage.completion_tokens),
+    )
+
+
+def sdk_responses(data: bytes) -> Any:
+    with openai.OpenAI(api_key="k", base_url="http://127.0.0.1:1", http_client=served(data)) as client:
+        events = list(client.responses.create(model="m", input="x", stream=True))
+    last = events[-1]
+    assert last.type == "response.completed"
+    done = last.response
+    calls = [(one.name, one.arguments, one.call_id) for one in done.output if one.type == "function_call"]
+    assert done.usage is not None
+    return done.output_text, calls, done.status, (done.usage.input_tokens, done.usage.output_tokens)
+
+
+def sdk_anthropic(data: bytes) -> Any:
+    with (
+        anthropic.Anthropic(api_key="k", base_url="http://127.0.0.1:1", http_client=served(data)) as client,
+        client.messages.stream(model="m", max_tokens=9, messages=[]) as stream,
+    ):
+        message = stream.get_final_message()
+    text = "".join(block.text for block in message.content if block.type == "text")
+    uses = [block for block in message.content if block.type == "tool_use"]
+    calls = [(one.name, json.dumps(one.input, separators=(",", ":")), one.id) for one in uses]
+    return text, calls, message.stop_reason, (message.usage.input_tokens, message.usage.output_tokens)
+
+
+SDK = {"chat": sdk_chat, "responses": sdk_responses, "anthropic": sdk_anthropic}
