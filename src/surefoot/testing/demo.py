@@ -460,6 +460,9 @@ def main(arguments: list[str]) -> int:
         return play(kill_at=given.kill_at, keep=given.keep)
     except KeyboardInterrupt:
         return 130
+    except TimeoutError as error:
+        print(f"The demo stopped: {error}.\nnext: surefoot doctor", file=sys.stderr)
+        return 1
 
 
 if __name__ == "__main__":

@@ -233,21 +233,19 @@ def _observation(answers: Sequence[PathAnswer], fenced: bool) -> Observation:
             fenced,
             summary,
             evidence,
-            "It shows how the files are now, not that this call made them so.",
+            "that this call made them so",
         )
     if words == {"unchanged"}:
         proven = all(found.grade is Grade.PROOF for found in answers)
         reason = None if proven and fenced else "not_fenced" if proven else "unchanged_without_proof"
         grade = Grade.PROOF if proven else Grade.STRONG
-        open_point = (
-            "" if reason is None else "It does not show that the write never happened or cannot come."
-        )
+        open_point = "" if reason is None else "that the write never happened or cannot come"
         return Observation("absent", grade, fenced, summary, evidence, open_point, reason)
     if "conflict" in words:
         reason = "conflict"
     else:
         reason = next((found.why for found in answers if found.answer == "unknown"), "paths_differ")
-    open_point = "Some paths are neither as wanted nor provably as before."
+    open_point = "how far the call came"
     return Observation("unknown", Grade.NONE, fenced, summary, evidence, open_point, reason)
 
 

@@ -149,8 +149,8 @@ class GitVerifier:
         return Observation("absent", Grade.PROOF, True, said, evidence)
 
 
-_NOT_BY_US = "It shows what the remote holds, not that this call put it there."
-_MAY_COME = "A push that has reached the remote may still be taken there."
+_NOT_BY_US = "that this call put it there"
+_MAY_COME = "that a push which has reached the remote cannot still be taken there"
 
 
 def _record_of(call: Receipt) -> Mapping[str, Any]:
@@ -197,7 +197,7 @@ def _look_for_commit(repository: Repository, record: Mapping[str, Any], *, fence
         found = _walked(repository, record, wanted, now)
         if found is not None:
             said = f"Commit {found[:12]} has the recorded tree and message."
-            open_point = "No reflog shows that it was made here after the call began."
+            open_point = "that it was made here after the call began"
             return Observation(
                 "present", Grade.STRONG, fenced, said, now.evidence(commit=found), open_point, "no_reflog"
             )
@@ -288,12 +288,12 @@ class _Now:
     def absent(self, summary: str, *, fenced: bool) -> Observation:
         """Nothing moved: proof of absence where reflogs are kept."""
         if not self.logged:
-            open_point = "No reflog is kept here, so a commit that was made and taken back would not show."
+            open_point = "a commit that was made and taken back, since no reflog is kept here"
             return Observation(
                 "absent", Grade.STRONG, fenced, summary, self.evidence(), open_point, "no_reflog"
             )
         reason = None if fenced else "not_fenced"
-        open_point = "" if fenced else "The command may still be running and commit later."
+        open_point = "" if fenced else "that the command cannot still commit"
         return Observation("absent", Grade.PROOF, fenced, summary, self.evidence(), open_point, reason)
 
 
@@ -311,14 +311,14 @@ def _look_for_ref(
         if found == named["before"]:
             said = f"{ref} named this object before already."
             return Observation(
-                "satisfied", Grade.STRONG, fenced, said, evidence, "It was so before the call."
+                "satisfied", Grade.STRONG, fenced, said, evidence, "that this call did it; it was so before"
             )
         return Observation("present", Grade.PROOF, fenced, f"{ref} names the recorded object.", evidence)
     if found != named["before"] or not now.as_before:
         return _unknown("changed", f"{ref} or the checked out branch changed in another way.", evidence)
     said = f"{ref} is as before."
     if not _untouched(repository, record, call):
-        open_point = f"Something was written beside {ref}; it may have been made and taken away again."
+        open_point = f"whether it was made and taken away again; something was written beside {ref}"
         return Observation("absent", Grade.STRONG, fenced, said, evidence, open_point, "place_touched")
     reason = None if fenced else "not_fenced"
     return Observation("absent", Grade.PROOF, fenced, said, evidence, reason=reason)

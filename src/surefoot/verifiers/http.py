@@ -263,7 +263,7 @@ class HttpVerifier:
         reason = _why_open(window, lag, elapsed, fenced=fenced)
         said = "The look-up by key read all its pages and finds none."
         if reason is not None:
-            open_point = "A request that was sent may still take effect, or not be listed yet."
+            open_point = "that a request which was sent cannot still take effect, or is only not listed yet"
             return Observation("absent", Grade.STRONG, False, said, evidence, open_point, reason)
         return Observation("absent", Grade.PROOF, True, said, evidence)
 
@@ -288,7 +288,7 @@ def _compared(reader: Reader, url: str, sent: Any, *, fenced: bool) -> Observati
         return _unknown("lookup_failed", f"The address answered {reply.status}.", {"status": reply.status})
     if canonical_json(reply.json()) != canonical_json(sent):
         return _unknown("differs", "What stands there is not what was sent.", {"status": 200})
-    open_point = "It shows what stands there now, not that this call put it there."
+    open_point = "that this call put it there"
     return Observation(
         "satisfied", Grade.STRONG, fenced, "What stands there equals what was sent.", {}, open_point
     )

@@ -34,7 +34,7 @@ class Observation:
     evidence: Mapping[str, JSON] = field(default_factory=dict)
     """At most 8 KiB of JSON."""
     does_not_prove: str = ""
-    """What this look leaves open, in words for a person."""
+    """What this look leaves open, as words that go on after "does not show"."""
     reason: str | None = None
     """Why `unknown`: `scope_changed`, `target_gone`, `verifier_timeout`, `verifier_raised`, …"""
 

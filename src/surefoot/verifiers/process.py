@@ -54,7 +54,7 @@ class ProcessVerifier:
             said = "The command never started: recovery claimed its run before any supervisor did."
             return Observation("absent", Grade.PROOF, True, said, evidence)
         if seen.ended is not None:
-            said = f"The command ended ({seen.ended}); its record settles the call."
+            said = f"The record of the command says how it ended: {seen.ended}."
             return Observation("unknown", Grade.NONE, seen.fenced, said, evidence, _OPEN, "exit_record")
         left = (
             "None of its processes is left."
@@ -65,4 +65,4 @@ class ProcessVerifier:
         return Observation("unknown", Grade.NONE, seen.fenced, said, evidence, _OPEN, "no_verifier")
 
 
-_OPEN = "It does not say what the command did before."
+_OPEN = "what the command did before"

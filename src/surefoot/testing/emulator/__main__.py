@@ -21,7 +21,7 @@ from surefoot.testing.emulator.server import Emulator
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until told to stop."""
-    parser = argparse.ArgumentParser(prog="python -m surefoot.testing.emulator")
+    parser = argparse.ArgumentParser(prog="surefoot emulate")
     parser.add_argument("--profile", default="compat", choices=profile_names())
     parser.add_argument(
         "--wire", choices=sorted(WIRES), help="whose base URL is printed; all wires are served"
