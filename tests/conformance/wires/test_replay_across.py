@@ -144,7 +144,6 @@ def test_projection_valid_a_history_of_any_wire_passes_every_contract(source: st
         walked(JUDGES[name.partition("/")[2]].validate_python(json.loads(body_bytes(body))))
 
 
-@pytest.mark.promise("projection:pure")
 @pytest.mark.parametrize("name", TIER_1)
 def test_projection_pure_same_history_gives_same_bytes(name: str) -> None:
     for source in WIRES:
