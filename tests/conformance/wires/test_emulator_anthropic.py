@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -23,6 +24,8 @@ TOOLS = [
 ]
 THINK = {"type": "enabled", "budget_tokens": 1024}
 SIGNING = ("anthropic", "anthropic-bound")
+CERTIFICATES = ssl.create_default_context()
+"""Read once; reading them for every client of the SDK takes longer than a request."""
 Body = dict[str, Any]
 
 
@@ -33,7 +36,8 @@ async def emulator() -> AsyncIterator[Emulator]:
 
 
 def client(emulator: Emulator, profile: str, **more: Any) -> anthropic.AsyncAnthropic:
-    settings = {"api_key": "sk-ant-test", "max_retries": 0, "timeout": 10, **more}
+    http = anthropic.DefaultAsyncHttpxClient(verify=CERTIFICATES)
+    settings = {"api_key": "sk-ant-test", "max_retries": 0, "timeout": 10, "http_client": http, **more}
     return anthropic.AsyncAnthropic(base_url=emulator.base_url(profile, wire="anthropic"), **settings)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ from surefoot.testing.emulator.server import Emulator
 from surefoot.testing.model import call
 
 TOOLS = [{"type": "function", "name": "note", "parameters": {"type": "object"}, "strict": False}]
+CERTIFICATES = ssl.create_default_context()
+"""Read once; reading them for every client of the SDK takes longer than a request."""
 Body = dict[str, Any]
 
 
@@ -26,7 +29,8 @@ async def emulator() -> AsyncIterator[Emulator]:
 
 
 def client(emulator: Emulator, profile: str, **more: Any) -> openai.AsyncOpenAI:
-    settings = {"api_key": "sk-test", "max_retries": 0, "timeout": 10, **more}
+    http = openai.DefaultAsyncHttpxClient(verify=CERTIFICATES)
+    settings = {"api_key": "sk-test", "max_retries": 0, "timeout": 10, "http_client": http, **more}
     return openai.AsyncOpenAI(base_url=emulator.base_url(profile), **settings)
 
 

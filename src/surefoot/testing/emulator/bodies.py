@@ -7,6 +7,7 @@ a fault may ask for. Does not own: when they are sent (`server`, `fault_plan`).
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +28,7 @@ class Refusal:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def error_object(refusal: Refusal, shape: str) -> dict[str, Any]:
+def error_object(refusal: Refusal, shape: str) -> Any:
     """The JSON body in which an endpoint of this shape tells the refusal."""
     error: dict[str, Any] = {"message": refusal.message, "type": refusal.type}
     if shape == "anthropic":
@@ -45,7 +46,63 @@ def error_object(refusal: Refusal, shape: str) -> dict[str, Any]:
     elif shape == "llamacpp":
         kind = "server_error" if refusal.status >= 500 else refusal.type
         error = {"code": refusal.status, "message": refusal.message, "type": kind}
+    elif shape in _COPIES:
+        return _COPIES[shape](refusal)
     return {"error": {**error, **refusal.extra}}
+
+
+def _mimo(refusal: Refusal) -> Any:
+    error = {"code": str(refusal.status), "message": "Param Incorrect", "param": refusal.message, "type": ""}
+    return {"error": error}
+
+
+def _glm(refusal: Refusal) -> Any:
+    code = refusal.code or _GLM_CODES.get(refusal.rules[0], "1214")
+    return {"error": {"code": str(code), "message": refusal.message}}
+
+
+def _minimax(refusal: Refusal) -> Any:
+    kind = "bad_request_error" if refusal.status == 400 else refusal.type
+    error = {"type": kind, "message": refusal.message, "http_code": str(refusal.status)}
+    return {"type": "error", "error": error, "request_id": "req_emulated"}
+
+
+def _mistral(refusal: Refusal) -> Any:
+    code = str(refusal.code or refusal.status)
+    return {"object": "error", "message": refusal.message, "type": refusal.type, "param": None, "code": code}
+
+
+def _gemini(refusal: Refusal) -> Any:
+    words = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
+    status = words.get(refusal.status, "INTERNAL")
+    return [{"error": {"code": refusal.status, "message": refusal.message, "status": status}}]
+
+
+def _kimi_messages(refusal: Refusal) -> Any:
+    return {"error": {"message": refusal.message, "type": refusal.type}, "type": "error"}
+
+
+def wrapped(inner: Any, status: int, *, router: str, upstream: str) -> tuple[Any, int]:
+    """An upstream's refusal as a router passes it on: its body and status (RT-01, RT-05)."""
+    raw = dumped(inner).decode()
+    if router == "openrouter":
+        beside = {"raw": raw, "provider_name": upstream}
+        error = {"message": "Provider returned error", "code": status, "metadata": beside}
+        return {"error": error, "user_id": "user_emulated"}, status
+    error = {"message": f"{upstream} {status}: {raw}", "type": None, "param": None, "code": "502"}
+    return {"error": error}, 502
+
+
+_GLM_CODES = {"X-01": "1000", "X-02": "1113", "X-03": "1113", "X-04": "1302", "X-05": "1305"}
+_GLM_CODES |= {"X-06": "1261", "X-07": "1301"}
+_COPIES: dict[str, Callable[[Refusal], Any]] = {
+    "mimo": _mimo,
+    "glm": _glm,
+    "minimax": _minimax,
+    "mistral": _mistral,
+    "gemini": _gemini,
+    "kimi-messages": _kimi_messages,
+}
 
 
 _ANTHROPIC_TYPES = {
@@ -62,15 +119,16 @@ def dumped(value: Any) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def broken_body(form: str, whole: dict[str, Any], model: str) -> tuple[bytes, str]:
+def broken_body(form: str, whole: Any, model: str) -> tuple[bytes, str]:
     """Bytes and content type of an error body in one of the forms a fault may name."""
     text = dumped(whole)
+    error = whole.get("error", whole) if isinstance(whole, dict) else {}
     forms: dict[str, tuple[bytes, str]] = {
         "empty": (b"", "application/json"),
         "model_only": (dumped({"model": model}), "application/json"),
         "empty_object": (b"{}", "application/json"),
         "error_empty": (b'{"error":{}}', "application/json"),
-        "plain": (str(whole["error"].get("message", "")).encode(), "text/plain; charset=utf-8"),
+        "plain": (str(error.get("message", "")).encode(), "text/plain; charset=utf-8"),
         "html": (b"<html><head><title>502 Bad Gateway</title></head></html>", "text/html"),
         "truncated_json": (text[: max(1, len(text) // 2)], "application/json"),
         "sse_data": (b"data:" + text + b"\n\n", "text/event-stream"),

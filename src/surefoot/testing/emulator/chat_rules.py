@@ -12,12 +12,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from surefoot.testing.emulator import chat_copies
 from surefoot.testing.emulator.bodies import Refusal
-from surefoot.testing.emulator.issuing import unseal
 from surefoot.testing.emulator.profiles import Profile
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
-THOUGHT_PREFIX = "Ths"
 _NATIVE_ID = re.compile(r"^functions\.[^:]+:\d+$")
 
 
@@ -41,19 +40,6 @@ def silently_ignored(request: dict[str, Any], profile: Profile) -> bool:
         return False
     calls = [c for m in request.get("messages") or () for c in m.get("tool_calls") or ()]
     return any(not _NATIVE_ID.match(str(call.get("id", ""))) for call in calls)
-
-
-def carries_signature(request: dict[str, Any]) -> bool:
-    """Whether some call brings back a thought signature of ours."""
-    calls = [c for m in request.get("messages") or () for c in m.get("tool_calls") or ()]
-    return any(unseal(thought_signature(call), THOUGHT_PREFIX) is not None for call in calls)
-
-
-def thought_signature(call: dict[str, Any]) -> Any:
-    """The signature a call carries in the place Gemini's Chat endpoint has for it."""
-    extra = call.get("extra_content")
-    google = extra.get("google") if isinstance(extra, dict) else None
-    return google.get("thought_signature") if isinstance(google, dict) else None
 
 
 def _structure(request: dict[str, Any]) -> Refusal | None:
@@ -135,17 +121,20 @@ class _Walk:
             if message["role"] == "tool":
                 yield from self._result(index, message)
             else:
-                yield from self._unanswered()
+                yield from self._unanswered(index)
                 self.waiting, self.answered, self.open = [], {}, False
                 if message["role"] == "assistant":
                     yield from self._assistant(index, message)
             yield from self._content(index, message)
-        yield from self._unanswered()
+        yield from self._unanswered(len(self.messages))
         yield from self._role_order()
+        yield from chat_copies.order_refusals(self.rules, self.messages)
+        yield from chat_copies.thought_refusals(self.rules, self.messages)
 
-    def _unanswered(self) -> Iterator[Refusal]:
+    def _unanswered(self, index: int) -> Iterator[Refusal]:
         if not self.waiting:
             return
+        yield from chat_copies.unanswered(self.rules, self.waiting, index)
         ids = ", ".join(self.waiting)
         text = "must be followed by tool messages responding to each 'tool_call_id'."
         named = f"The following tool_call_ids did not have response messages: {ids}"
@@ -178,6 +167,8 @@ class _Walk:
         yield from self._orphan(index, call_id)
 
     def _orphan(self, index: int, call_id: str) -> Iterator[Refusal]:
+        before = self.messages[index - 1]["role"] if index else "system"
+        yield from chat_copies.orphan(self.rules, call_id, before)
         if "KI-03" in self.rules:
             yield Refusal(("KI-03", "OC-02"), f"tool_call_id {call_id} is not found")
         elif "DS-06" in self.rules:
@@ -203,6 +194,7 @@ class _Walk:
             )
         for place, call in enumerate(calls or ()):
             yield from self._call(f"messages[{index}].tool_calls[{place}]", call)
+        yield from chat_copies.batch_refusals(self.rules, calls or ())
         yield from self._reasoning(index, message)
         self.waiting = [str(call.get("id")) for call in calls or ()]
         self.open = bool(calls)
@@ -225,6 +217,7 @@ class _Walk:
                 code="string_above_max_length",
             )
         yield from self._stored_arguments(arguments)
+        yield from chat_copies.call_refusals(self.rules, call)
 
     def _stored_arguments(self, arguments: Any) -> Iterator[Refusal]:
         if not self.rules & {"LS-01", "LS-02"}:
@@ -239,6 +232,7 @@ class _Walk:
             yield Refusal(("LS-01",), fault)
 
     def _content(self, index: int, message: dict[str, Any]) -> Iterator[Refusal]:
+        yield from chat_copies.content_refusals(self.rules, index, message)
         content, role = message.get("content"), message["role"]
         bears_calls = role == "assistant" and bool(message.get("tool_calls"))
         if content is None and not bears_calls and "OC-06" in self.rules:
@@ -279,6 +273,9 @@ class _Walk:
         if "DS-03" in self.rules and thinking and self._v4_wants(bears_calls) and not has_key:
             text = "The `reasoning_content` in the thinking mode must be passed back to the API."
             yield Refusal(("DS-03",), text)
+        if "MI-01" in self.rules and bears_calls and thinking and not has_key:
+            text = "The reasoning_content in the thinking mode must be passed back to the API."
+            yield Refusal(("MI-01",), text)
         always = "KI-02" in self.rules
         wanted = always or ("KI-01" in self.rules and bears_calls and thinking)
         if wanted and not has_key:

@@ -11,6 +11,7 @@ import contextlib
 import hashlib
 import json
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from surefoot.testing.emulator import (
     anthropic_rules,
     bindings,
     bodies,
+    chat_copies,
     chat_rules,
     responses_replies,
     responses_rules,
@@ -44,6 +46,8 @@ class Rooms:
     plan: FaultPlan
     scripts: Scripts
     stored: Stored
+    chat: Mapping[str, Profile]
+    """The Chat profiles, for routers."""
 
 
 class Exchange:
@@ -58,6 +62,9 @@ class Exchange:
         self.entry = entry
         self.fault: Fault | None = None
         self.gateway: Any = None
+        named = str(profile.knobs.get("upstream", ""))
+        self.upstream = rooms.chat.get(named, profile)
+        """Whose rules are enforced: of a router, those of the endpoint behind it."""
         self.account = account_of(request.headers)
         self.beta = request.headers.get("anthropic-beta", "")
         self.seen = Seen(
@@ -115,14 +122,14 @@ class Exchange:
             return responses_rules.check(body, self.profile, self.rooms.stored, account=self.account, off=off)
         if self.profile.wire == "anthropic":
             return anthropic_rules.check(body, self.profile, off, self.beta)
-        return chat_rules.check(body, self.profile, off)
+        return chat_rules.check(body, self.upstream, off)
 
     def _brings_signature(self, body: dict[str, Any]) -> bool:
         if self.profile.wire == "responses":
             return responses_rules.carries_cipher(body)
         if self.profile.wire == "anthropic":
             return bindings.carries_signature(body)
-        return chat_rules.carries_signature(body)
+        return chat_copies.carries_signature(body)
 
     def _pick(self, stage: str, shape: ReplyShape | None = None) -> Fault | None:
         fault = self.rooms.plan.pick(stage, self.seen, shape)
@@ -133,8 +140,13 @@ class Exchange:
     def _refuse(self, refusal: Refusal, *, streaming: bool = False) -> Outgoing:
         self.entry.rules = list(refusal.rules)
         self.rooms.scripts.note_refusal(self.entry.profile, self.entry.session)
-        out = refused(refusal, self.profile.shape)
-        if streaming and self.profile.shape == "mimo":
+        out = refused(refusal, self.upstream.shape)
+        if self.upstream is not self.profile and refusal.rules[0] not in ("json", "X-01"):
+            whole = bodies.error_object(refusal, self.upstream.shape)
+            names = {"router": self.profile.name, "upstream": self.upstream.name}
+            passed_on, out.status = bodies.wrapped(whole, refusal.status, **names)
+            out.pieces = [bodies.dumped(passed_on)]
+        if streaming and self.upstream.shape == "mimo" and self.upstream is self.profile:
             out.pieces = [b"data:" + out.pieces[0]]
         if self.profile.knobs.get("octet_stream"):
             out.content_type = "application/octet-stream"

@@ -56,8 +56,7 @@ _STREAM_MODES = {
 }
 _NOT_ON: dict[str, frozenset[str]] = {
     "chat": frozenset(
-        {"no_message_stop", "no_message_delta", "unsigned", "lost_signature_delta", "redacted"}
-        | {"signature_only"}
+        {"no_message_stop", "no_message_delta", "lost_signature_delta", "redacted", "signature_only"}
     ),
     "responses": frozenset(
         {"no_message_stop", "no_message_delta", "two_in_one_chunk", "empty_later", "null_later", "redacted"}
@@ -180,7 +179,7 @@ class Fault:
             return False
         if knobs & NEEDS_THINKING and not shape.thought:
             return False
-        if "signature_mode" in knobs and not shape.signed:
+        if ("signature_mode" in knobs or "unsigned" in modes) and not shape.signed:
             return False
         return shape.stream or not (knobs & NEEDS_STREAM or modes & _STREAM_MODES)
 

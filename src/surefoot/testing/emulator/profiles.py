@@ -17,6 +17,7 @@ _OR_COMPAT = frozenset({"OR-01", "OR-02", "OR-06", "OR-08", "OR-10"})
 _OR_OPENAI = _OR_COMPAT | {"OR-03", "OR-04", "OR-05", "OR-07", "OR-09", "OR-11"}
 _AN_COMPAT = frozenset({"AN-01", "AN-02", "AN-03", "AN-04", "AN-05", "AN-06", "AN-16", "AN-17"})
 _AN_STRICT = _AN_COMPAT | {"AN-07", "AN-08", "AN-10", "AN-11", "AN-12", "AN-14", "AN-18", "AN-19", "AN-20"}
+_MINIMAX = frozenset({"MM-01", "MM-02", "MM-03"})
 _DEEPSEEK_ANTHROPIC = frozenset({"AN-01", "AN-03", "AN-04", "AN-05", "DS-04", "DS-07"})
 
 
@@ -40,7 +41,7 @@ class Profile:
     """False for `lenient`, which accepts any JSON object."""
     knobs: dict[str, str | bool] = field(default_factory=dict)
     """Named variants: `v4_mode` (`all_turns`, `tool_turns`), `empty_ok`, `allow_prefill`,
-    `reasoning_protocol` (`mimo`), `upstream` (a profile), `octet_stream`."""
+    `reasoning_protocol` (`mimo`), `octet_stream`, and of routers `upstream`: the Chat profile behind them."""
 
 
 def _responses(name: str, rules: frozenset[str], *, reasoning: str = "encrypted", **more: str) -> Profile:
@@ -100,6 +101,15 @@ PROFILES: dict[str, Profile] = _by_name(
     Profile("vllm", frozenset({"OC-08", "LS-01"}), shape="vllm", window_tokens=32_768),
     Profile("ollama", frozenset({"OC-08", "LS-05"}), window_tokens=32_768),
     Profile("lenient", frozenset(), checks_fields=False, window_tokens=0),
+    Profile("mistral", frozenset({"MS-01", "MS-02", "MS-03", "MS-04", "OC-02"}), shape="mistral", ids="nine"),
+    Profile("gemini", frozenset({"GE-01", "GE-02"}), shape="gemini", reasoning_field="thought_signature"),
+    Profile("glm", frozenset({"GL-02"}), shape="glm"),
+    Profile("qwen", frozenset({"QW-01", "QW-02"})),
+    Profile("minimax", _MINIMAX, shape="minimax", ids="minimax", reasoning_field="reasoning_details"),
+    Profile("mimo", frozenset({"MI-01", "MI-02"}), shape="mimo", knobs={"empty_ok": False}),
+    Profile("groq", frozenset({"OC-10"}), reasoning_field="reasoning"),
+    Profile("openrouter", frozenset(), reasoning_field="reasoning_details", knobs={"upstream": "deepseek"}),
+    Profile("litellm", frozenset(), knobs={"upstream": "deepseek"}),
 )
 """The Chat wire."""
 
@@ -113,6 +123,7 @@ RESPONSES: dict[str, Profile] = _by_name(
         **_DEEPSEEK,
     ),
     _responses("xai", frozenset({"OR-01", "OR-02"})),
+    _responses("minimax", _MINIMAX, reasoning="text", shape="minimax"),
 )
 """The Responses wire."""
 
@@ -121,6 +132,7 @@ ANTHROPIC: dict[str, Profile] = _by_name(
     _anthropic("anthropic", _AN_STRICT),
     _anthropic("anthropic-bound", _AN_STRICT | {"AN-09"}),
     _anthropic("deepseek", _DEEPSEEK_ANTHROPIC, reasoning="unsigned", **_DEEPSEEK),
+    _anthropic("kimi", frozenset({"AN-01", "AN-02", "KI-01"}), reasoning="unsigned", shape="kimi-messages"),
 )
 """The Anthropic Messages wire."""
 

@@ -11,6 +11,8 @@ from typing import Any
 
 from surefoot.testing.emulator.bending import bent_calls, bent_thinking, numbered, pieces, said
 from surefoot.testing.emulator.bodies import dumped
+from surefoot.testing.emulator.chat_copies import issue_thought
+from surefoot.testing.emulator.hosted import url_annotations
 from surefoot.testing.emulator.scripts import Spoken
 
 DONE = b"data: [DONE]\n\n"
@@ -48,10 +50,15 @@ class ChatReply:
         message: dict[str, Any] = {"role": "assistant", "content": self.spoken.text or None}
         if self.spoken.text == "" and not self.calls:
             message["content"] = ""
-        if self.envelope["reasoning_field"] and self.thinking is not None:
-            message[self.envelope["reasoning_field"]] = self.thinking
+        message |= self._shown_thinking(self.thinking)
+        if self.spoken.hosted:
+            message["annotations"] = [
+                {"type": "url_citation", "url_citation": {k: v for k, v in one.items() if k != "type"}}
+                for one in url_annotations(self.spoken.hosted)
+            ]
         if self.calls:
-            message["tool_calls"] = [self._whole_call(call) for call in self.calls]
+            calls = [{**self._whole_call(call), **self._extra(i)} for i, call in enumerate(self.calls)]
+            message["tool_calls"] = calls
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": self.finish}
         return dumped({**self._head("chat.completion"), "choices": [choice], "usage": self.usage()})
 
@@ -72,6 +79,23 @@ class ChatReply:
             events = [*events[: int(self.action["stream_error_at"])], _line(failed)]
         return events
 
+    def _shown_thinking(self, text: str | None) -> dict[str, Any]:
+        """Reasoning text in the field this endpoint has for it; nothing where it has none."""
+        name = self.envelope["reasoning_field"]
+        if text is None or name in (None, "thought_signature"):
+            return {}
+        if name == "reasoning_details":
+            return {name: [{"type": "reasoning.text", "text": text, "format": "unknown", "index": 0}]}
+        return {name: text}
+
+    def _extra(self, position: int) -> dict[str, Any]:
+        """What the first call carries on endpoints that sign calls."""
+        unsigned = self.action.get("reasoning_mode") in ("omit", "unsigned")
+        if self.envelope["reasoning_field"] != "thought_signature" or position or unsigned:
+            return {}
+        signed = issue_thought(str(self.envelope["model"]), self.action.get("signature_mode"))
+        return {"extra_content": signed}
+
     def _head(self, kind: str) -> dict[str, Any]:
         shown = {key: self.envelope[key] for key in ("id", "created", "model")}
         return {"id": shown["id"], "object": kind, "created": shown["created"], "model": shown["model"]}
@@ -82,9 +106,11 @@ class ChatReply:
 
     def _deltas(self) -> Iterator[dict[str, Any]]:
         yield {"role": "assistant", "content": None if self.calls and not self.spoken.text else ""}
-        if self.envelope["reasoning_field"] and self.thinking is not None:
+        if self.thinking is not None:
             for piece in pieces(self.thinking) if self.thinking else [""]:
-                yield {self.envelope["reasoning_field"]: piece}
+                shown = self._shown_thinking(piece)
+                if shown:
+                    yield shown
         for piece in pieces(self.spoken.text):
             yield {"content": piece}
         per_call = [list(self._call_deltas(i, call)) for i, call in enumerate(self.calls)]
@@ -104,7 +130,7 @@ class ChatReply:
         first: dict[str, Any] = {"type": "function", "function": {"name": call["name"], "arguments": ""}}
         if call["id"] is not None:
             first["id"] = call["id"]
-        yield self._indexed(position, first)
+        yield self._indexed(position, {**first, **self._extra(position)})
         if not isinstance(call["arguments"], str):
             yield self._indexed(position, {"function": {"arguments": call["arguments"]}})
             return

@@ -187,7 +187,7 @@ class Emulator:
             return
         entry = self.log.arrived(profile=name, path=request.path, headers=request.headers, body=request.body)
         nth = self.log.nth(entry.profile, entry.session)
-        rooms = Rooms(self.plan, self.scripts, self.stored)
+        rooms = Rooms(self.plan, self.scripts, self.stored, self.profiles)
         exchange = Exchange(rooms, profile, request, entry, nth=nth)
         out = exchange.answer()
         out.headers.setdefault(profile.trace_header, f"req_{entry.sequence:06d}")
