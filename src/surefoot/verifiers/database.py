@@ -85,7 +85,7 @@ class SqliteVerifier:
                 "present", Grade.PROOF, fenced, "A row with the key is committed.", {"rows": len(rows)}
             )
         open_reason = None if fenced else "not_fenced"
-        open_point = "" if fenced else "A transaction that is still open may commit one."
+        open_point = "" if fenced else "that a transaction which is still open cannot commit one"
         said = "No row with the key is committed."
         return Observation("absent", Grade.PROOF, fenced, said, {"rows": 0}, open_point, open_reason)
 
