@@ -364,8 +364,10 @@ class Actions:
         if admitted.code is not None or receipt is None:
             return self._refused(admitted, receipt)
         if admitted.parked:
+            before = self._parked.get(receipt.attempt_id)
             self._parked[receipt.attempt_id] = (request, caller)
-            return Answer(200, self.snapshot())
+            replaced = {} if before is None else {"replaces": str(before[0]["action"])}
+            return Answer(200, {**self.snapshot(), **replaced})
         if action is Action.INSPECT:
             return await self._inspect(receipt)
         if action is Action.RETRY:
@@ -494,7 +496,9 @@ class Actions:
             return storage_failed(error)
         if isinstance(answer, NotAppended):
             now = self.session.book.get(pairs[0][0].attempt_id)
-            return self._refused(Admission(answer.code), now)
+            # A result came between the look and the commit: the call is open no more (TR-131).
+            code = "already_resolved" if answer.code.startswith("illegal_") else answer.code
+            return self._refused(Admission(code), now)
         return Answer(200, self.snapshot())
 
     def _resolution(

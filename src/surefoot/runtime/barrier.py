@@ -148,6 +148,7 @@ class Barrier:
         attempt_id = looked.call.attempt_id
         self._passing[attempt_id] = None
         work = self._scheduler.spawn(self._pass(looked, batch), f"call {attempt_id}")
+        work.add_done_callback(self._scheduler.heard)  # a caller who gave up hears nothing more
         work.add_done_callback(lambda _: self._passed(attempt_id))
         return await self._scheduler.watched(work, on_cancel=lambda: self._cancel_one(attempt_id))
 
@@ -156,10 +157,7 @@ class Barrier:
         self._cancelled.discard(attempt_id)
 
     async def nested(self, parent_attempt_id: str, asked_name: str, arguments: str) -> Receipt:
-        """Run what a body or a hook asks for as a call of its own, with its own class and receipt (TR-9, TR-25).
-
-        Raises as `run` does.
-        """
+        """Run what a body or a hook asks for as a call of its own (TR-9, TR-25). Raises as `run` does."""
         parent = self.session.book.get(parent_attempt_id)
         if parent is None:
             raise BrokenInvariant(

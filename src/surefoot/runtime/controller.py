@@ -67,8 +67,8 @@ class Parked:
 class _Turn:
     turn_id: str
     status: TurnStatus = TurnStatus.QUEUED
-    recorded: TurnStatus | None = None
-    """The newest status that is durable."""
+    moving: Any = None
+    """Set when the newest move is over; the next one waits for it."""
     cancelled: bool = False
     """A person pressed Stop. It never comes back (TR-180)."""
     steps: int = 0
@@ -100,7 +100,11 @@ class Controller:
         self._scheduler: Scheduler = session.scheduler
         self._subscribers: list[Callable[[Notice], None]] = []
         self._turn: _Turn | None = None
-        self._owed: list[Draft] = []
+        self._recorded: dict[str, TurnStatus] = {}
+        """The durable status of each turn of this owner, as the ledger's entries say."""
+        self._ending: Any = None
+        """The record of the newest turn's end; the next turn begins behind it."""
+        self._owed: tuple[_Turn, TurnStatus, str | None] | None = None
         """The end of a turn that could not be recorded; it goes before the next one (TR-180)."""
         session.watch(self._entry_appended)
         people.on_notice = self.notify
@@ -198,10 +202,13 @@ class Controller:
 
     async def _whole(self, turn: _Turn, text: str | None) -> TurnEnd:
         try:
+            if self._ending is not None:
+                await self._scheduler.wait(self._ending)
             await self.session.history()
             await self.actions.carry_out()
             await self._begin(turn, text)
             turn.task = self._scheduler.spawn(self._steps(turn), f"steps {turn.turn_id}")
+            turn.task.add_done_callback(self._scheduler.heard)
             await self._scheduler.wait(turn.task)
             end = await self._finish(turn)
             await self.actions.border()  # the end of a turn is the last border for what was pressed in it
@@ -216,9 +223,11 @@ class Controller:
         if text is not None or facts:
             drafts.append(Draft(Kind.USER, {"turnId": turn.turn_id, "text": text or "", "facts": facts}))
         drafts.append(self._turn_draft(turn, TurnStatus.RUNNING))
-        await self.session.append(*self._owed, *drafts)
-        self._owed = []
-        turn.status = turn.recorded = TurnStatus.RUNNING
+        await self.session.certain()
+        owed = [] if self._owed is None else self._path(*self._owed)
+        await self.session.append(*owed, *drafts)
+        self._owed = None
+        turn.status = TurnStatus.RUNNING
 
     def _level_change(self) -> list[Draft]:
         """A barrier level that the owner set anew is an entry before anything runs under it (TR-83)."""
@@ -344,33 +353,56 @@ class Controller:
         # A disk that hangs must not hold the person who pressed Stop; the record goes on behind (TR-74).
         patience = END_WAIT_SECONDS if status is TurnStatus.CANCELLED else None
         record = self._scheduler.spawn(self._settle_turn(turn, status, reason), f"end {turn.turn_id}")
+        record.add_done_callback(self._scheduler.heard)
+        self._ending = record
         if not await self._scheduler.wait(record, seconds=patience):
             facts = {"status": status.value, "cause": "the ledger has not answered yet"}
             self.notify(Notice("turn_not_recorded", facts))
         elif not record.cancelled() and (failure := record.exception()) is not None:
             raise failure
         usage = Usage(turn.input_tokens, turn.output_tokens)
+        if turn.cancelled and status is not TurnStatus.CANCELLED:
+            status, reason, error = TurnStatus.CANCELLED, "stopped_by_person", None
         return TurnEnd(turn.turn_id, status, reason, turn.text, turn.steps, usage, error)
 
     async def _settle_turn(self, turn: _Turn, status: TurnStatus, reason: str | None) -> None:
-        """The last moves of a turn, and the calls of it that nobody will start any more."""
-        if status is TurnStatus.CANCELLED and turn.recorded is not TurnStatus.CANCELLING:
-            await self._move(turn, TurnStatus.CANCELLING, reason)
+        """The last move of a turn, and the calls of it that nobody will start any more."""
         await self.barrier.settle_untaken(turn.turn_id)
         await self._move(turn, status, reason)
 
     async def _move(self, turn: _Turn, status: TurnStatus, reason: str | None) -> None:
-        """Record a move of the turn; a ledger that cannot be written leaves it to the next owner, and says so."""
-        if turn.recorded is not None and turns.move(turn.recorded, status) is not None:
-            return  # another move came first; a turn only moves as TR-179 says
-        before, turn.recorded, turn.status = turn.recorded, status, status
+        """Record a move of the turn, one after another; what cannot be written now is owed, and told."""
+        before, turn.moving = turn.moving, self._scheduler.event()
+        mine = turn.moving
         try:
-            await self.session.append(self._turn_draft(turn, status, reason))
+            if before is not None:
+                await before.wait()
+            await self.session.certain()
+            drafts = self._path(turn, status, reason)
+            if drafts:
+                await self.session.append(*drafts)
+            turn.status = status
         except LedgerError as error:
-            turn.recorded = before
             if status in turns.ENDED:
-                self._owed = [self._turn_draft(turn, status, reason)]
+                self._owed = (turn, status, reason)
             self.notify(Notice("turn_not_recorded", {"status": status.value, "cause": error.message}))
+        finally:
+            mine.set()
+
+    def _path(self, turn: _Turn, status: TurnStatus, reason: str | None) -> list[Draft]:
+        """The legal moves to `status` from what is durable; none when another move came first (TR-179)."""
+        if status in turns.ENDED and turn.cancelled:
+            # Stop came while the end was on its way: cancel goes before completed and failed (TR-181).
+            status, reason = TurnStatus.CANCELLED, "stopped_by_person"
+        recorded = self._recorded.get(turn.turn_id)
+        if recorded is None:
+            return []
+        if turns.move(recorded, status) is None:
+            return [self._turn_draft(turn, status, reason)]
+        through = TurnStatus.CANCELLING
+        if status is TurnStatus.CANCELLED and turns.move(recorded, through) is None:
+            return [self._turn_draft(turn, one, reason) for one in (through, status)]
+        return []
 
     def _turn_draft(self, turn: _Turn, status: TurnStatus, reason: str | None = None) -> Draft:
         return Draft(Kind.TURN, {"turnId": turn.turn_id, "status": status.value, "reason": reason})
@@ -378,7 +410,7 @@ class Controller:
     async def _waiting(self, waiting: bool) -> None:
         turn = self._turn
         wanted = TurnStatus.WAITING_USER if waiting else TurnStatus.RUNNING
-        if turn is None or turn.cancelled or turn.recorded is None:
+        if turn is None or turn.cancelled or turn.turn_id not in self._recorded:
             return
         if turn.status is not wanted:
             await self._move(turn, wanted, None)
@@ -395,12 +427,11 @@ class Controller:
         if turn is None or turn.cancelled:
             return
         turn.cancelled = True
-        if turn.recorded is not None:
+        if turn.turn_id in self._recorded:
             moving = self._move(turn, TurnStatus.CANCELLING, "stopped_by_person")
             record = self._scheduler.spawn(moving, "cancel")
+            record.add_done_callback(self._scheduler.heard)  # a lost session is told by the turn itself
             await self._scheduler.wait(record, seconds=ABORT_WAIT_SECONDS)
-            if record.done() and not record.cancelled():
-                record.exception()  # a lost session is told by the turn itself
         self.barrier.stopping = True
         self.people.withdraw()
         if turn.asking and turn.task is not None:
@@ -430,6 +461,8 @@ class Controller:
     def _entry_appended(self, entry: Entry) -> None:
         """Tell surfaces what became durable, from the entry itself: nothing else is shown as a fact."""
         payload = entry.payload
+        if entry.kind == Kind.TURN:
+            self._recorded[payload["turnId"]] = TurnStatus(payload["status"])
         if entry.kind in (Kind.TURN, Kind.USER, Kind.ASSISTANT, Kind.QUESTION, Kind.ANSWER, Kind.HAND_OFF):
             self.notify(Notice(str(entry.kind), {**payload, "position": entry.position}))
         if entry.kind == Kind.ASSISTANT:

@@ -117,6 +117,7 @@ class Scheduler:
     async def shielded(self, work: Awaitable[T]) -> T:
         """Finish `work` even when the caller is cancelled; the cancel is raised again afterwards (TR-29)."""
         task = asyncio.ensure_future(work)
+        task.add_done_callback(self.heard)  # a caller that was cancelled is told of the cancel alone
         cancelled: asyncio.CancelledError | None = None
         while not task.done():
             try:

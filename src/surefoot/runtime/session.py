@@ -191,6 +191,10 @@ class Session:
         self._uncertain = pending
         raise pending
 
+    async def certain(self) -> None:
+        """Find out what an uncertain commit did, and fold it. Raises `LedgerUncertain` while nobody can tell."""
+        await self.scheduler.shielded(self._look_up_uncertain())
+
     async def _look_up_uncertain(self) -> None:
         """Nothing is written behind a commit nobody is certain of; what it did is folded first (TR-27)."""
         pending = self._uncertain

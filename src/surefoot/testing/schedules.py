@@ -44,6 +44,7 @@ from surefoot.core.model import (
 from surefoot.errors import SessionHeld, Signal, SurefootError
 from surefoot.ledger.port import Ledger
 from surefoot.providers.port import Reply
+from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
 from surefoot.testing.faults import DyingLedger, FailingLedger
 from surefoot.testing.played import PlayedModel
@@ -264,22 +265,30 @@ async def life(play: Play, steps: Sequence[dict[str, Any]]) -> None:
         play.rig.sim.loop.call_later(chance.choice((5.0, 60.0)), crew.process.go_on)
     person = asyncio.ensure_future(presses(play, crew))
     for _ in range(chance.randrange(1, 4)):
-        try:
-            end = await asyncio.wait_for(crew.turn("go on"), 200)
-        except TimeoutError:
+        going = asyncio.ensure_future(crew.turn("go on"))
+        done, _ = await asyncio.wait({going}, timeout=200)
+        if not done:
+            play.fault("broken rule", f"a turn of {crew.name} goes on for ever") if _runs(crew) else None
+            going.add_done_callback(Scheduler.heard)
             break
+        try:
+            end = going.result()
         except (SurefootError, Signal) as error:
             play.tell(f"{crew.name}: {type(error).__name__}: {error}")
             break
         if end is None:
             break
         play.met[f"turn {getattr(end, 'status', 'parked')}"] += 1
-    person.cancel()
+    await asyncio.wait({person}, timeout=300)
     if not crew.process.alive:
         play.met["killed"] += 1
     elif chance.random() < 0.5:
         play.met["ended by itself"] += 1
         crew.process.kill()
+
+
+def _runs(crew: Crew) -> bool:
+    return crew.process is not None and crew.process.alive and not crew.process.stopped
 
 
 async def presses(play: Play, crew: Crew) -> None:
@@ -476,7 +485,7 @@ class Judging:
         for receipt in crew.session.book.open():
             if crew.session.book.is_open(receipt.attempt_id):
                 answer = await crew.press("release", receipt.attempt_id)
-                if answer.status != 200:
+                if answer.status != 200 and crew.session.book.is_open(receipt.attempt_id):
                     self.play.fault("broken rule", f"{_named(receipt)} cannot be released: {answer.body}")
         if recovery.fencing(crew.session.book.open()):
             self.play.fault("broken rule", "something still fences after everything was released")

@@ -68,6 +68,7 @@ class SimulatedLoop(asyncio.BaseEventLoop):
         self._max_seconds = max_seconds
         self.failures: list[dict[str, Any]] = []
         """What reached the loop's exception handler."""
+        self.owned: dict[asyncio.Task[Any], SimProcess] = {}
         self.tasks: list[asyncio.Task[Any]] = []
         """Every task of the run; a dead process's task must not be collected, or its `finally` would run."""
         self.set_exception_handler(lambda _, context: self.failures.append(context))
@@ -88,6 +89,10 @@ class SimulatedLoop(asyncio.BaseEventLoop):
     def _make_task(self, loop: Any, work: Any, **settings: Any) -> asyncio.Task[Any]:
         task: asyncio.Task[Any] = asyncio.Task(work, loop=loop, **settings)
         self.tasks.append(task)
+        context = settings.get("context")
+        process = _PROCESS.get() if context is None else context.get(_PROCESS)
+        if process is not None:
+            self.owned[task] = process
         return task
 
     def _run_once(self) -> None:
@@ -414,6 +419,8 @@ def simulate(
 def _raise_first_failure(loop: SimulatedLoop) -> None:
     """A callback or forgotten task that failed is a failure of the run."""
     for task in loop.tasks:
+        if task in loop.owned and not loop.owned[task].alive:
+            continue  # nobody of a dead process could have looked at how it ended
         forgotten = task.done() and not task.cancelled() and getattr(task, "_log_traceback", False)
         error = task.exception() if forgotten else None
         if error is not None:
