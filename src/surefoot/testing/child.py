@@ -93,6 +93,7 @@ class ChildSpec:
     """What it sends itself at that seam."""
     strike: Mapping[str, Any] | None = None
     """What happens at that seam instead of death: `{"do": "stop"}`, `{"do": "full", "times": 3}`,
+    `{"do": "recover"}` (judge again what a dead owner left, in the middle of a turn),
     `{"do": "crowded"}` (hardly any room is left, nothing fails yet), or
     `{"do": "disk", "operation": "sync", "how": "error", "nth": 1, "lasting": false}`."""
     answers: tuple[str, ...] | None = None
@@ -223,6 +224,7 @@ async def run(spec: ChildSpec) -> dict[str, Any]:
         _take_stock(controller, report, "opened")
         await _play(spec, controller, report)
         report["sessionId"] = controller.session_id
+        report["sessions"] = len(await app.sessions())
         await _read_history(controller, report)
         _take_stock(controller, report, "snapshot")
         report["background"] = list(controller.actions.snapshot()["background"])
@@ -287,8 +289,8 @@ class Faults:
     def _act(self, name: str) -> None:
         self.struck_at = name
         what = self._strike
-        if what["do"] == "stop":
-            self._loop.call_soon_threadsafe(self._stop)
+        if what["do"] in ("stop", "recover"):
+            self._loop.call_soon_threadsafe(self._ask, what["do"])
         elif what["do"] == "crowded":
             self._crowd()
         elif what["do"] == "full" and self.disk is not None:
@@ -317,9 +319,10 @@ class Faults:
         self._refused += 1
         return self._refused <= int(self._strike.get("times", sys.maxsize))
 
-    def _stop(self) -> None:
+    def _ask(self, what: str) -> None:
         if self.controller is not None:
-            self._tasks.append(self._loop.create_task(self.controller.stop()))
+            work = self.controller.stop() if what == "stop" else self.controller.open()
+            self._tasks.append(self._loop.create_task(work))
 
 
 def _take_stock(controller: Controller, report: dict[str, Any], name: str) -> None:
@@ -336,13 +339,16 @@ def _take_stock(controller: Controller, report: dict[str, Any], name: str) -> No
 async def _read_history(controller: Controller, report: dict[str, Any]) -> None:
     """`calls` are the ids of the calls that durable messages of the model asked for, `said` the model's texts.
 
-    `statuses` are those of the turns, `questions` what was put to a person, each oldest first.
+    `words` are those of a person, `statuses` those of the turns, `questions` what was put to a
+    person, each oldest first.
     """
     entries = await controller.session.ledger.read(controller.session_id)
     payloads = [entry.payload for entry in entries if entry.kind == Kind.ASSISTANT]
     report["calls"] = [call["callId"] for payload in payloads for call in payload["calls"]]
     report["said"] = [payload["text"] for payload in payloads]
     report["questions"] = [dict(entry.payload) for entry in entries if entry.kind == Kind.QUESTION]
+    words = [entry.payload["text"] for entry in entries if entry.kind == Kind.USER]
+    report["words"] = [text for text in words if text]
     report["statuses"] = [entry.payload["status"] for entry in entries if entry.kind == Kind.TURN]
 
 

@@ -207,7 +207,7 @@ def _ended(
     returncode: int, trace: Path, report: Path, errors: Path, spec: ChildSpec, blow: Blow | None
 ) -> Ended:
     seams, fatal = read_trace(trace)
-    if spec.strike is not None:
+    if spec.strike is not None and returncode != -signal.SIGKILL:
         fatal = None
     told = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
     stderr = errors.read_text(encoding="utf-8", errors="replace")

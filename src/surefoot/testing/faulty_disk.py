@@ -11,6 +11,8 @@ arm faults while the ledger is open. The files themselves are real.
 from __future__ import annotations
 
 import itertools
+import os
+import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,7 +21,8 @@ from typing import Any, Literal, cast
 import apsw
 
 Operation = Literal["write", "sync", "truncate"]
-How = Literal["error", "full", "short"]
+How = Literal["error", "full", "short", "die"]
+"""`die` kills this process by SIGKILL before the operation; what was written before stays in the kernel."""
 
 _numbers = itertools.count(1)
 
@@ -45,6 +48,8 @@ class Fault:
         self.seen += 1
         hit = self.seen >= self.nth if self.lasting else self.seen == self.nth
         self.fired += hit
+        if hit and self.how == "die":
+            os.kill(os.getpid(), signal.SIGKILL)
         return hit
 
 

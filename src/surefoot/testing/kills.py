@@ -321,9 +321,10 @@ def _kill_recovery(site: Site, plan: Plan, trial: Trial) -> None:
 
 
 def _continue(case: Case, site: Site, plan: Plan, trial: Trial) -> None:
-    """Go on unattended with a model that repeats an unknown call, whatever it was told."""
+    """Go on without words of a person, with a model that repeats an unknown or proven call whatever it was told."""
     before = trial.opened.report if trial.opened is not None else {}
-    repeats = [case.call(site)] if before["open"] else []
+    unknown = [one["attemptId"] for one in before["receipts"] if one["state"] == State.UNKNOWN]
+    repeats = [case.call(site)] if unknown else []
     site.script(
         {"calls": [case.call(site)]},
         {**TELLS, "calls": repeats},
@@ -350,6 +351,9 @@ def _continue(case: Case, site: Site, plan: Plan, trial: Trial) -> None:
         found.lost.append(f"continuing ended the turn as {turn['status']}: {turn['error']} {turn['reason']}")
         return
     first_call = continued.report["calls"][0]
+    again = [one for one in continued.report["receipts"] if one["callId"] != first_call and one["startedAt"]]
+    if repeats and case.effect_class in UNSAFE and again:
+        found.doubles.append("a repetition of an unknown call was started")
     attempts = [one for one in continued.report["receipts"] if one["callId"] == first_call]
     if len(attempts) == 1 and len(continued.report["said"]) > 1:
         judge_told(continued.report["said"][1], attempts[0], found)
