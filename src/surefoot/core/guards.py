@@ -59,7 +59,8 @@ class Guards:
     def apply(self, entry: Entry) -> None:
         """Fold one appended entry."""
         payload = entry.payload
-        if entry.kind == Kind.USER:
+        if entry.kind == Kind.USER and payload.get("text"):
+            # Going on without words writes such an entry too, for the facts alone; nobody said anything then.
             self._confirmed.clear()
             self._failed.clear()
         elif entry.kind == Kind.STARTED:

@@ -122,6 +122,8 @@ async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
     lost = session.claim.tail.lost
     replaced = await _replaced_epochs(session)
     for receipt in session.book.unsettled():
+        if receipt.epoch == session.epoch:
+            continue  # a call of this owner, which lives: its end is told by the barrier
         told = await _stored_answer(session, receipt)
         alive = receipt.epoch in replaced
         drafts.append(told or _judge(session, receipt, supervision, tail_lost=lost, alive=alive))
@@ -317,12 +319,14 @@ async def _interrupted_turn(session: Session) -> tuple[str | None, TurnStatus | 
         entries = await session.ledger.read(session.session_id, after=after)
         turns = [entry for entry in entries if entry.kind == Kind.TURN]
         if turns or after == 0:
-            return _judge_turn(turns, entries)
+            return _judge_turn(turns, entries, session.epoch)
         window *= 4
 
 
-def _judge_turn(turns: list[Entry], entries: list[Entry]) -> tuple[str | None, TurnStatus | None, bool]:
-    if not turns or turns[-1].payload.get("status") not in _UNFINISHED:
+def _judge_turn(
+    turns: list[Entry], entries: list[Entry], epoch: int
+) -> tuple[str | None, TurnStatus | None, bool]:
+    if not turns or turns[-1].payload.get("status") not in _UNFINISHED or turns[-1].epoch == epoch:
         return None, None, False
     turn_id = turns[-1].payload["turnId"]
     # A cancel that was recorded is not lost to the crash that followed it (TR-180).

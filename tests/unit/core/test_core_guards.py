@@ -42,6 +42,13 @@ def test_tr_91_no_other_resolution_guards(tell: Any, kind: str) -> None:
     assert held(tell().unknown("a", reach=["host:h"]).resolve("a", kind)) is None
 
 
+@pytest.mark.parametrize("way", ["confirm", "proof"])
+def test_tr_91_going_on_without_words_of_a_person_does_not_end_it(tell: Any, way: str) -> None:
+    story = sure(tell().unknown("a", reach=["host:h"]), way)
+    story.add(Kind.USER, turnId="t", text="", facts="what a restart found")
+    assert held(story) == "confirmed_effect"
+
+
 def test_tr_91_the_next_message_of_a_person_ends_it(tell: Any) -> None:
     story = sure(tell().unknown("a", reach=["host:h"]), "confirm")
     story.add(Kind.USER, turnId="t", text="again, please")
