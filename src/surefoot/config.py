@@ -169,7 +169,7 @@ class Settings:
             if not endpoint.embedded:
                 return name
         raise SettingsError(
-            "No model is configured. Set OPENAI_API_KEY or DEEPSEEK_API_KEY, add an endpoint to"
+            "No model is configured. Set OPENAI_API_KEY, ANTHROPIC_API_KEY or DEEPSEEK_API_KEY, add an endpoint to"
             f" {self.places.settings_file}, or use the built-in small model with -m local.",
             next_command="surefoot config show --example",
         )
@@ -359,6 +359,11 @@ def _endpoints_of_environment(environ: Mapping[str, str]) -> list[tuple[str, Any
     if environ.get("DEEPSEEK_API_KEY"):
         url = environ.get("DEEPSEEK_BASE_URL") or "https://api.deepseek.com"
         made += _endpoint("deepseek", url, "deepseek/chat", "deepseek-chat", "DEEPSEEK_API_KEY")
+    if environ.get("ANTHROPIC_API_KEY"):
+        # As the vendor's SDK reads it: the variable ends before the version.
+        url = (environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com").rstrip("/") + "/v1"
+        contract = "anthropic/anthropic"
+        made += _endpoint("anthropic", url, contract, "claude-sonnet-4-5", "ANTHROPIC_API_KEY")
     made += [
         ("endpoints.local.wire", "chat", ""),
         ("endpoints.local.contract", "llamacpp/chat", ""),
@@ -368,7 +373,8 @@ def _endpoints_of_environment(environ: Mapping[str, str]) -> list[tuple[str, Any
 
 
 def _endpoint(name: str, url: str, contract: str, model: str, key_env: str) -> list[tuple[str, Any, str]]:
-    values = {"url": url, "wire": "chat", "contract": contract, "model": model, "key_env": key_env}
+    wire = contract.partition("/")[2]
+    values = {"url": url, "wire": wire, "contract": contract, "model": model, "key_env": key_env}
     return [(f"endpoints.{name}.{key}", value, key_env) for key, value in values.items()]
 
 

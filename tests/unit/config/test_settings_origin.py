@@ -237,6 +237,8 @@ def test_ux_26_a_missing_key_names_its_variable_and_no_error_repeats_a_key() -> 
 def test_ux_141_a_vendors_variable_alone_makes_an_endpoint(home: Path, project: Path) -> None:
     assert load(home, project, OPENAI_API_KEY="x").chosen().endpoint.name == "openai"
     assert load(home, project, DEEPSEEK_API_KEY="x").chosen().endpoint.contract == "deepseek/chat"
+    claude = load(home, project, ANTHROPIC_API_KEY="x", ANTHROPIC_BASE_URL="http://127.0.0.1:9/").chosen()
+    assert (claude.endpoint.wire, claude.endpoint.url) == ("anthropic", "http://127.0.0.1:9/v1")
     local = load(home, project, {"model": "local/smollm2"}).chosen()
     assert (local.endpoint.embedded, local.model) == (True, "smollm2")
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
