@@ -73,7 +73,10 @@ def blocks_have_form(request: dict[str, Any]) -> Refusal | None:
     limit = request.get("max_tokens")
     if not isinstance(limit, int) or isinstance(limit, bool) or limit < 1:
         return _schema("max_tokens: Field required")
-    for index, tool in enumerate(request.get("tools") or ()):
+    tools = request.get("tools") or []
+    if not isinstance(tools, list):
+        return _schema("tools: Input should be a valid list")
+    for index, tool in enumerate(tools):
         name = tool.get("name") if isinstance(tool, dict) else None
         if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", name):
             return _schema(f"tools.{index}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")

@@ -84,11 +84,7 @@ class Exchange:
         if early is not None:
             if not {"tamper_request", "lenient"} & set(early.action):
                 return self._planned(early, body)
-            off = frozenset(early.action.get("lenient") or ())
-            self.gateway = early.action.get("gateway")
-            with contextlib.suppress(ValueError):  # it led nowhere, so it did not fire
-                tampering.edit(body, early.action.get("tamper_request") or [])
-                early.happened()
+            off = self._loosened(early, body)
         refusal = self._judged(body, off) or self._overflow(body)
         if refusal is not None:
             out = self._refuse(refusal, streaming=body.get("stream") is True)
@@ -98,6 +94,20 @@ class Exchange:
         if later is not None:
             return self._planned(later, body)
         return self._reply(body)
+
+    def _loosened(self, fault: Fault, body: dict[str, Any]) -> frozenset[str]:
+        """Carry out what a fault does to the request and its rules; it fires only if that mattered."""
+        off = frozenset(fault.action.get("lenient") or ())
+        self.gateway = fault.action.get("gateway")
+        mattered = False
+        with contextlib.suppress(ValueError):  # it led nowhere, so it did not fire
+            edits = fault.action.get("tamper_request") or []
+            tampering.edit(body, edits)
+            mattered = bool(edits)
+        strict = self._judged(body, frozenset()) if off else None
+        if mattered or (strict is not None and off & set(strict.rules)):
+            fault.happened()
+        return off
 
     def account_for(self, cut: bool, stalled: bool) -> None:
         """Count the fault as fired when what it holds back or breaks off really happened."""
