@@ -8,6 +8,7 @@ here it is told cell by cell.
 from __future__ import annotations
 
 import itertools
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -310,7 +311,7 @@ def test_tr_186_f6_a_close_that_never_becomes_durable_is_shown_to_nobody(
     site: Site, strike: dict[str, Any]
 ) -> None:
     ended = struck(site, f"{CLOSED}.before", strike, blow=Blow(1.2))
-    assert ended.fatal == "outside" and effects(site) == 1
+    assert ended.returncode == -signal.SIGKILL and effects(site) == 1
     asked = site.equipment.emulator.requests()[-1].json()["messages"]
     assert [message["role"] for message in asked].count("tool") == 0
     opened = site.again(verify=False)

@@ -420,19 +420,24 @@ class Controller:
     # Stop -------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """End the turn. The cancel is recorded first, but the signal waits at most 250 ms for it (TR-180)."""
+        """End the turn. The cancel is recorded first, but the signal waits at most 250 ms for it (TR-180).
+
+        Nothing that has not entered its body does so from the press on; the wait is for bodies that run.
+        """
         turn = self._turn
         if turn is None and self.actions.retrying.running:
             await self.barrier.stop()
         if turn is None or turn.cancelled:
             return
         turn.cancelled = True
+        self.barrier.stopping = True
         if turn.turn_id in self._recorded:
             moving = self._move(turn, TurnStatus.CANCELLING, "stopped_by_person")
             record = self._scheduler.spawn(moving, "cancel")
             record.add_done_callback(self._scheduler.heard)  # a lost session is told by the turn itself
             await self._scheduler.wait(record, seconds=ABORT_WAIT_SECONDS)
-        self.barrier.stopping = True
+        if self._turn is not turn:
+            return  # it came to its end meanwhile; the next turn is not the one that was stopped
         self.people.withdraw()
         if turn.asking and turn.task is not None:
             turn.task.cancel()  # a late reply is neither committed nor run
