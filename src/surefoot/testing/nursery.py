@@ -19,6 +19,7 @@ import signal
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -179,9 +180,9 @@ def _fork(asked: Mapping[str, Any], wakeup: tuple[int, int]) -> None:
         os.kill(os.getpid(), signal.SIGINT)  # as an interpreter ends that was interrupted
     except SystemExit as ended:
         status = ended.code if isinstance(ended.code, int) else 1
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
     finally:
+        if sys.exc_info()[0] is not None:
+            traceback.print_exc()
         sys.stderr.flush()
         os._exit(status)
 
