@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import os
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from surefoot.testing.emulator import server
 from surefoot.testing.emulator.fault_plan import Fault, FaultNotFired, FaultPlan
 from surefoot.testing.emulator.process import EmulatorProcess
 from surefoot.testing.emulator.request_log import read_log
@@ -148,6 +150,19 @@ def test_we_18_the_program_takes_a_script_file_and_ends_on_a_signal(tmp_path: Pa
         assert process.wait(10) == 0
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_we_01_whoever_ends_surefoot_emulate_has_ended_the_server(number: signal.Signals) -> None:
+    command = [sys.executable, "-c", "from surefoot.surfaces.cli import main; main()", "emulate"]
+    with subprocess.Popen([*command, "--profile", "anthropic"], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        base = process.stdout.readline().decode().strip()
+        assert base.endswith("/anthropic")
+        process.send_signal(number)
+        assert process.wait(10) == (0 if number == signal.SIGTERM else -signal.SIGKILL)
+    with pytest.raises(urllib.error.URLError):
+        post(f"{base}/v1/messages", {})
+
+
 def test_we_01_the_program_dies_with_its_parent(tmp_path: Path) -> None:
     reading, writing = os.pipe()
     command = [sys.executable, "-m", "surefoot.testing.emulator", "--until-stdin-closes"]
@@ -156,3 +171,15 @@ def test_we_01_the_program_dies_with_its_parent(tmp_path: Path) -> None:
         os.close(reading)
         os.close(writing)
         assert process.wait(10) == 0
+
+
+def test_we_02_the_emulator_shares_no_code_with_what_it_judges() -> None:
+    folder = Path(server.__file__).parent
+    files = sorted(folder.glob("*.py"))
+    assert len(files) > 15
+    for file in files:
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                assert not name.startswith("surefoot") or name.startswith("surefoot.testing"), file.name

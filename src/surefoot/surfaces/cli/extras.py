@@ -1,6 +1,6 @@
 """Small commands: demo, emulate, tools, contract, completion.
 
-Owns: starting the child of `demo` and `emulate` (they are never imported), and the
+Owns: starting `demo` and `emulate` in a process (they are never imported), and the
 printing of tools and contracts.
 """
 
@@ -44,7 +44,8 @@ def demo(ctx: click.Context) -> None:
 @click.pass_context
 def emulate(ctx: click.Context) -> None:
     """A strict model server for tests, on this machine."""
-    ctx.exit(_child("surefoot.testing.emulator", ctx.args))
+    # It takes this process over: whoever ends `surefoot emulate` by any signal has ended the server.
+    os.execv(sys.executable, [sys.executable, "-m", "surefoot.testing.emulator", *ctx.args])
 
 
 @click.command()
