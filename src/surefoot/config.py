@@ -229,7 +229,7 @@ def load_settings(
     _lay_environment(total, environ)
     for path, value in flags.items():
         if value is not None:
-            total.lay(path, _checked(path, value, f"the flag for {path}"), Origin("flags"))
+            total.lay(path, _checked(path, value, "the command line"), Origin("flags"))
     for file in where.managed_files:
         _lay_managed(total, read_settings(file))
     return _built(total, where, root, trusted)
