@@ -148,6 +148,8 @@ class Reader:
             connection.close()
         if len(content) > REPLY_BYTES:
             raise Unanswered("lookup_too_large")
+        if answer.length and method == "GET":
+            raise Unanswered("lookup_cut_off")
         headers = {name.lower(): value for name, value in answer.getheaders()}
         return Reply(answer.status, url, headers, content)
 
