@@ -95,7 +95,8 @@ class Actions:
         self.choices.snapshot = self.snapshot
         self._supervision = supervision
         self._limits = limits
-        self._deaths = 0
+        self.deaths = 0
+        """How many owners of this session died lately; three stop an unattended resume (UX-161)."""
         self._owed: LedgerError | None = None
         """Why reconciliation could not be written yet; until it is, nothing runs and nothing is decided."""
         self._carried_out = False
@@ -111,7 +112,7 @@ class Actions:
         """
         try:
             self.reconciled = await reconcile(self.session, self._supervision)
-            self._deaths = await self._count_deaths()
+            self.deaths = await self._count_deaths()
         except LedgerError as error:
             self._owed = error
             self.notify(Notice("not_reconciled", {"cause": error.message}))
@@ -120,7 +121,7 @@ class Actions:
         self._judge_by_today()
         return self.reconciled
 
-    async def settle_debt(self) -> None:
+    async def _settle_debt(self) -> None:
         """Reconcile now if it could not be written before. Raises `LedgerError` when it still cannot."""
         if self._owed is not None:
             await self.recover()
@@ -152,10 +153,6 @@ class Actions:
             and entry.at_ms >= since
             for entry in entries
         )
-
-    def owner_deaths(self) -> int:
-        """How many owners of this session died lately; three stop an unattended resume (UX-161)."""
-        return self._deaths
 
     async def look(self, *, far: bool = False) -> None:
         """Inspect every open write nobody has looked at yet; local verifiers only, unless `far` (TR-116)."""
@@ -234,7 +231,7 @@ class Actions:
 
     async def carry_out(self) -> list[Receipt]:
         """Run the safe retries in call order: new attempts of the same calls, same keys (TR-115, TR-117)."""
-        await self.settle_debt()
+        await self._settle_debt()
         if self._carried_out or self.policy.resume_retry != "safe" or self._tail_is_lost():
             return []
         await self.session.history()
@@ -354,7 +351,7 @@ class Actions:
         caller = self.seen(caller)
         action = Action(request["action"])
         try:
-            await self.settle_debt()
+            await self._settle_debt()
         except LedgerError as error:
             return storage_failed(error)
         if "items" in request:

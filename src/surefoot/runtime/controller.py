@@ -156,7 +156,7 @@ class Controller:
                 {"attemptId": one.attempt_id, "tool": one.tool, "reach": list(one.reach)} for one in again
             ],
             "background": list(self.actions.snapshot()["background"]),
-            "ownerDeaths": self.actions.owner_deaths(),
+            "ownerDeaths": self.actions.deaths,
         }
 
     # Turns ------------------------------------------------------------------------------------

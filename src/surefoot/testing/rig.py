@@ -78,26 +78,13 @@ class Crew:
         self.controller = controller
         self.model = model
         self.process = process
+        self.name = "this process" if process is None else process.name
+        self.session: Session = controller.session
+        self.barrier: Barrier = controller.barrier
+        self.actions: Actions = controller.actions
         self.notices: list[Notice] = []
         self._turns = 0
         controller.subscribe(self.notices.append)
-
-    @property
-    def name(self) -> str:
-        """Of its process."""
-        return "this process" if self.process is None else self.process.name
-
-    @property
-    def session(self) -> Session:
-        return self.controller.session
-
-    @property
-    def barrier(self) -> Barrier:
-        return self.controller.barrier
-
-    @property
-    def actions(self) -> Actions:
-        return self.controller.actions
 
     async def do(self, work: Any) -> Any:
         """Await something as this process; None when it died before the end."""
