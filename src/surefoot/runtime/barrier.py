@@ -588,7 +588,8 @@ class Barrier:
 
     def _cancel_one(self, attempt_id: str) -> None:
         """The caller gave up: what has not started never will, and what runs is told to end (TR-29)."""
-        self._cancelled.add(attempt_id)
+        if attempt_id in self._passing:
+            self._cancelled.add(attempt_id)
         live = self._live.get(attempt_id)
         if live is None:
             return

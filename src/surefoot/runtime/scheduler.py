@@ -133,11 +133,14 @@ class Scheduler:
         return task.result()
 
     async def watched(self, work: asyncio.Task[T], *, on_cancel: Callable[[], object]) -> T:
-        """Await `work`; when the caller is cancelled, call `on_cancel` and let `work` go on by itself."""
+        """Await `work`; when the caller is cancelled, call `on_cancel` and let `work` go on by itself.
+
+        Also when `work` ended in that very moment, since its result then reaches nobody.
+        """
         try:
             return await asyncio.shield(work)
         except asyncio.CancelledError:
-            if not work.done():
+            if not work.cancelled():
                 on_cancel()
             raise
 

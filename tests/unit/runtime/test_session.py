@@ -1,0 +1,222 @@
+"""Ownership of a session: its epoch, its lease, and what an uncertain commit turns out to be."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from surefoot.core.model import Draft, EffectClass, Kind, State
+from surefoot.errors import LedgerError, LedgerUncertain, SessionHeld, StaleEpoch
+from surefoot.ledger.port import Appended
+from surefoot.runtime.session import Found, Session, Wanted
+from surefoot.testing.faults import FailingLedger
+from surefoot.testing.rig import SESSION, Rig, Setup
+from surefoot.testing.simulation import Simulation, simulate
+from surefoot.testing.world import Behaviour
+
+ONCE = EffectClass.NON_IDEMPOTENT
+NOTE = Draft(Kind.TODO, {"items": []})
+
+
+def play(main: Callable[[Simulation], Coroutine[Any, Any, Any]], seed: int = 1) -> Any:
+    return simulate(seed, main)
+
+
+def test_tr_172_each_ownership_raises_the_epoch_and_a_lower_one_writes_nothing() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        first = await rig.own()
+        second = await rig.own(take_over=True)
+        assert (first.session.epoch, second.session.epoch) == (1, 2)
+        before = len(await second.entries())
+        with pytest.raises(StaleEpoch):
+            await first.do(first.session.append(NOTE))
+        assert first.session.lost and len(await second.entries()) == before
+        assert {entry.epoch for entry in await second.entries()} == {1, 2}
+
+    play(main)
+
+
+def test_tr_173_tr_177_a_live_owner_is_named_as_a_value_and_a_dead_one_replaced_at_once() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        first = await rig.own()
+        with pytest.raises(SessionHeld):
+            await rig.own()
+        assert first.process is not None
+        first.process.stop()
+        with pytest.raises(SessionHeld):  # a stopped owner is alive
+            await rig.own()
+        first.process.kill()
+        assert (await rig.own()).session.epoch == 2
+
+    play(main)
+
+
+def test_tr_177_of_two_who_claim_one_wins_and_the_other_is_told() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        first = await rig.own()
+        assert first.process is not None
+        first.process.kill()
+        both = await asyncio.gather(rig.own(), rig.own(), return_exceptions=True)
+        assert sorted(type(one).__name__ for one in both) == ["Crew", "SessionHeld"]
+
+    for seed in range(10):
+        play(main, seed)
+
+
+def test_tr_174_tr_175_an_owner_that_cannot_renew_ends_its_bodies_before_the_lease_does() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim, deaths_seen=False)
+        tools = [rig.world.tool("pay", ONCE, behaviour=Behaviour(seconds_before=3600))]
+        crew = await rig.own(Setup(tools=tools))
+        running = asyncio.ensure_future(crew.call("pay", label="a"))
+        await asyncio.sleep(1)
+        ends = rig.store.sessions[SESSION].lease_boot_ms
+        rig.store.fault = lambda kinds: LedgerError("the ledger cannot be reached")
+
+        async def gone(*_: Any, **__: Any) -> bool:
+            raise LedgerError("the ledger cannot be reached")
+
+        crew.session.ledger.renew = gone  # type: ignore[method-assign]
+        ended: list[int] = []
+        task = next(iter(crew.barrier._live.values())).task
+        task.add_done_callback(lambda _: ended.append(sim.clock.boot_ms()))
+        await asyncio.sleep(60)
+        assert ended and ended[0] < ends, "the body was told to end inside the lease"
+        assert not crew.session.may_begin() and not rig.world.effects
+        rig.store.fault = lambda kinds: None
+        receipt = await running
+        assert (receipt.state, receipt.reason) == (State.UNKNOWN, "cancelled")
+
+    play(main)
+
+
+def test_tr_174_a_jump_of_the_wall_clock_changes_nothing() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE)]))
+        for day in (86_400_000, -2 * 86_400_000):
+            sim.clock.jump(day)
+            assert (await crew.call("pay", label="a")).state is State.SUCCEEDED
+            await asyncio.sleep(100)
+            with pytest.raises(SessionHeld):
+                await rig.own()
+
+    play(main)
+
+
+def test_tr_174_a_woken_owner_checks_its_epoch_before_it_starts_anything() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim, deaths_seen=False)
+        tools = [rig.world.tool("pay", ONCE)]
+        first = await rig.own(Setup(tools=tools))
+        assert first.process is not None
+        first.process.stop()
+        sim.loop.advance(3600)
+        second = await rig.own(Setup(tools=tools))
+        call = asyncio.ensure_future(first.call("pay", label="a"))
+        first.process.go_on()
+        with pytest.raises(StaleEpoch):
+            await call
+        assert not rig.world.bodies and second.session.epoch == 2
+
+    play(main)
+
+
+@pytest.mark.parametrize(
+    ("how", "answer"), [("kept", Found), ("lost", LedgerError), ("refused", LedgerError)]
+)
+def test_tr_27_a_lost_answer_is_looked_up_until_it_is_certain(how: str, answer: Any) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        wrap = lambda ledger, process: FailingLedger(ledger, 1, how=how, kind=Kind.TODO, unsure=2)  # noqa: E731
+        crew = await rig.own(wrap=wrap)
+        if answer is Found:
+            assert isinstance(await crew.do(crew.session.append(NOTE)), Found)
+        else:
+            with pytest.raises(LedgerError):
+                await crew.do(crew.session.append(NOTE))
+            assert crew.session.broken is not None
+        assert isinstance(await crew.do(crew.session.append(NOTE)), Appended)
+        assert crew.session.broken is None
+        assert len(await crew.entries(Kind.TODO)) == (2 if how == "kept" else 1)
+
+    play(main)
+
+
+def test_tr_27_what_stays_uncertain_is_folded_before_anything_is_written_behind_it() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        wrap = lambda ledger, process: FailingLedger(ledger, 1, how="kept", kind=Kind.TODO, unsure=4)  # noqa: E731
+        crew = await rig.own(wrap=wrap)
+        seen: list[int] = []
+        crew.session.watch(lambda entry: seen.append(entry.position))
+        with pytest.raises(LedgerUncertain):
+            await crew.do(crew.session.append(NOTE))
+        with pytest.raises(LedgerUncertain):
+            await crew.do(crew.session.append(NOTE))
+        await crew.do(crew.session.append(NOTE))
+        entries = await crew.entries(Kind.TODO)
+        assert seen == [entry.position for entry in entries] and len(seen) == 2
+        assert crew.session.position == seen[-1]
+
+    play(main)
+
+
+@pytest.mark.parametrize("steps", range(12))
+def test_tr_178_a_caller_that_gives_up_while_it_claims_leaves_no_ownership_behind(steps: int) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        process = sim.process("impatient")
+        from surefoot.ledger.memory import MemoryLedger
+
+        work = Session.open(
+            MemoryLedger(rig.store), process.scheduler(), process.owner, Wanted(SESSION, {"directory": "/"})
+        )
+        task = asyncio.ensure_future(work)
+        for _ in range(steps):
+            await asyncio.sleep(0)
+        task.cancel()
+        opened = (await asyncio.gather(task, return_exceptions=True))[0]
+        await asyncio.sleep(5)
+        if isinstance(opened, Session):
+            await opened.close()
+        kept = rig.store.sessions.get(SESSION)
+        assert kept is None or kept.owner is None
+
+    play(main, steps)
+
+
+def test_tr_178_closing_twice_gives_the_session_back_once() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        crew = await rig.own()
+        await crew.do(crew.controller.close())
+        await crew.do(crew.controller.close())
+        assert rig.store.sessions[SESSION].owner is None and crew.controller.state == "closed"
+        assert (await rig.own()).session.epoch == 2
+
+    play(main)
+
+
+def test_tr_28_an_outcome_that_could_not_be_recorded_ends_with_its_session() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE)]))
+        rig.store.fault = lambda kinds: LedgerError("full") if Kind.CLOSED in kinds else None
+        running = asyncio.ensure_future(crew.call("pay", label="a"))
+        await asyncio.sleep(5)
+        assert crew.told("outcome_withheld")
+        await crew.do(crew.session.close())
+        with pytest.raises((LedgerError, StaleEpoch)):
+            await running
+        rig.store.fault = lambda kinds: None
+        heir = await rig.own(Setup())
+        assert [(one.state, one.reason) for one in heir.session.book] == [(State.UNKNOWN, "owner_died")]
+
+    play(main)
