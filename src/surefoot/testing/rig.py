@@ -144,7 +144,7 @@ class Crew:
             raise KeyError(attempt_id)
         return found
 
-    async def press(self, action: str, attempt_id: str, *, who: str = "lin", **changed: Any) -> Answer:
+    async def press(self, action: str, attempt_id: str, /, *, who: str = "lin", **changed: Any) -> Answer:
         """A press of a person on what the snapshot shows now; `changed` replaces fields of the request."""
         shown = self.actions.snapshot()
         inspection = self.receipt(attempt_id).inspection or {}

@@ -1,0 +1,114 @@
+"""Permissions and questions: durable, bound to their arguments, and never consent by silence."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+import pytest
+
+from surefoot.core.model import EffectClass, Kind, State
+from surefoot.errors import LedgerError
+from surefoot.runtime.people import PermissionAnswer, PermissionQuestion
+from surefoot.testing.rig import Rig, Setup
+from surefoot.testing.simulation import Simulation, simulate
+
+ONCE = EffectClass.NON_IDEMPOTENT
+
+
+def play(main: Callable[[Simulation], Coroutine[Any, Any, Any]], seed: int = 1) -> Any:
+    return simulate(seed, main)
+
+
+class Person:
+    def __init__(self, verdict: str, scope: str = "once", seconds: float = 0) -> None:
+        self.verdict, self.scope, self.seconds = verdict, scope, seconds
+        self.asked: list[PermissionQuestion] = []
+
+    async def permission(self, question: PermissionQuestion) -> PermissionAnswer:
+        self.asked.append(question)
+        await asyncio.sleep(self.seconds)
+        return PermissionAnswer(self.verdict, self.scope, "lin")
+
+    async def question(self, question: Any) -> Any:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [
+        ("approved", None),
+        ("denied", "permission_denied"),
+        ("expired", "approval_expired"),
+        ("withdrawn", "approval_expired"),
+    ],
+)
+def test_tr_171_every_verdict_is_durable_and_only_approved_lets_pass(
+    verdict: str, reason: str | None
+) -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person(verdict)
+        crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE)], asker=person, ask=["pay"]))
+        receipt = await crew.call("pay", label="a")
+        assert receipt.reason == reason and bool(rig.world.bodies) is (reason is None)
+        approval = (await crew.entries(Kind.APPROVAL))[0].payload
+        assert (approval["verdict"], approval["by"]) == (verdict, "lin")
+        assert approval["argumentDigest"] == receipt.argument_digest
+        if reason is None:
+            assert (receipt.approval or {})["argumentDigest"] == receipt.argument_digest, "consumed in D6"
+
+    play(main)
+
+
+def test_tr_171_an_approval_is_used_once() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("approved")
+        crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE)], asker=person, ask=["pay"]))
+        await crew.call("pay", label="a")
+        await crew.call("pay", label="a")
+        assert len(person.asked) == 2
+
+    play(main)
+
+
+def test_tr_19_an_answer_that_cannot_be_written_allows_nothing() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("approved")
+        crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE)], asker=person, ask=["pay"]))
+        rig.store.fault = lambda kinds: LedgerError("full") if Kind.APPROVAL in kinds else None
+        receipt = await crew.call("pay", label="a")
+        assert (receipt.state, receipt.reason) == (State.NOT_STARTED, "receipt_not_durable")
+        assert not rig.world.bodies
+
+    play(main)
+
+
+def test_tr_168_stop_during_a_permission_question_withdraws_it_and_nothing_starts() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("approved", seconds=3600)
+        steps = [{"calls": [{"name": "pay", "args": {"label": "a"}}]}]
+        crew = await rig.own(
+            Setup(tools=[rig.world.tool("pay", ONCE)], asker=person, ask=["pay"], steps=steps)
+        )
+        turn = asyncio.ensure_future(crew.turn())
+        await asyncio.sleep(10)
+        assert (await crew.entries(Kind.TURN))[-1].payload["status"] == "waiting_user"
+        await crew.do(crew.controller.stop())
+        end = await turn
+        assert end.status == "cancelled" and not rig.world.bodies
+        assert [one.state for one in crew.session.book] == [State.NOT_STARTED]
+        assert [one.payload["verdict"] for one in await crew.entries(Kind.APPROVAL)] == ["withdrawn"]
+
+    play(main)
+
+
+def test_tr_120_where_nobody_is_attached_what_must_be_asked_is_denied() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE)], ask=["pay"]))
+        receipt = await crew.call("pay", label="a")
+        assert receipt.reason == "permission_denied" and not rig.world.bodies
+        assert crew.controller.people.denials[0]["by"] == "nobody"
+
+    play(main)
