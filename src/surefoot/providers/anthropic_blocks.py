@@ -39,15 +39,27 @@ def assistant_blocks(
     `thinking` says whether its carriers may return, `demanded` whether the contract wants one.
     """
     stored = message.raw.get("content") if message.wire == "anthropic" else None
-    blocks = [block for block in stored if isinstance(block, Mapping)] if isinstance(stored, list) else []
+    blocks = [block for block in stored if _is_block(block)] if isinstance(stored, list) else []
     uses = [block for block in blocks if block.get("type") == "tool_use"]
     if not blocks or len(uses) != len(message.calls):
         shown = _rebuilt(message, ids)
     else:
         shown = _replayed(message, blocks, contract, ids, thinking)
-    if demanded and contract["reasoning.empty_ok"] and not any(one["type"] in THINKING for one in shown):
+    if demanded and contract["reasoning.empty_ok"] and not _thinks_first(shown):
         shown.insert(0, {"type": "thinking", "thinking": contract["reasoning.placeholder"]})  # R8
     return [] if all(one["type"] in THINKING for one in shown) else shown
+
+
+def _thinks_first(blocks: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether thinking stands before the calls (DS-04)."""
+    kinds = [block["type"] for block in blocks]
+    head = kinds[: kinds.index("tool_use")] if "tool_use" in kinds else kinds
+    return any(kind in THINKING for kind in head)
+
+
+def _is_block(block: Any) -> bool:
+    """What has no type is no block of this wire; a proxy made it, and no server takes it back."""
+    return isinstance(block, Mapping) and isinstance(block.get("type"), str)
 
 
 def _rebuilt(message: AssistantWords, ids: Mapping[str, str]) -> list[dict[str, Any]]:
@@ -87,7 +99,7 @@ def _replayed(
             cut = last and message.raw.get("stop_reason") in CUT_FINISHES
             keep = thinking and not cut and _returns(block, contract)
         else:
-            keep = not (elsewhere and _half(block))  # what a provider's own tool left is sealed for it
+            keep = not (elsewhere and _is_half(block))  # what a provider's own tool left is sealed for it
         if keep:
             shown.append(_known(block, contract))
     return shown
@@ -106,12 +118,15 @@ def _returns(block: Mapping[str, Any], contract: Mapping[str, Any]) -> bool:
     )
 
 
-def _half(block: Mapping[str, Any]) -> str | None:
+def _is_half(block: Mapping[str, Any]) -> bool:
+    """Whether the block is a call of a server tool, or the result of one."""
+    kind = str(block.get("type"))
+    return kind.endswith(("_tool_use", "_tool_result"))
+
+
+def _joint(block: Mapping[str, Any]) -> str | None:
     """The id that joins the two halves of a server tool's call and result."""
-    kind = str(block.get("type") or "")
-    found = block.get("tool_use_id") if kind.endswith("_tool_result") else None
-    if kind.endswith("_tool_use"):
-        found = block.get("id")
+    found = block.get("id" if str(block.get("type")).endswith("_tool_use") else "tool_use_id")
     return found if isinstance(found, str) else None
 
 
@@ -123,15 +138,15 @@ def whole_pairs(blocks: Sequence[dict[str, Any]], *, pending: bool) -> list[dict
     asked: set[str] = set()
     whole: set[str] = set()
     for block in blocks:
-        half = _half(block)
-        if half is None:
+        joint = _joint(block) if _is_half(block) else None
+        if joint is None:
             continue
         if str(block.get("type")).endswith("_tool_use"):
-            asked.add(half)
-        elif half in asked:
-            whole.add(half)
+            asked.add(joint)
+        elif joint in asked:
+            whole.add(joint)
     kept = asked if pending else whole
-    return [block for block in blocks if _half(block) is None or _half(block) in kept]
+    return [block for block in blocks if not _is_half(block) or _joint(block) in kept]
 
 
 def _known(block: Mapping[str, Any], contract: Mapping[str, Any]) -> dict[str, Any]:

@@ -174,7 +174,9 @@ class AnthropicDecoder:
             block = self._blocks[-1]  # S-11
         kind = str(delta.get("type"))
         if block is None:
-            block = self._keep(index, _Block(dict(_BEGUN.get(kind, {"type": "unknown"}))))
+            if kind not in _BEGUN:
+                return []  # it adds to something that never came
+            block = self._keep(index, _Block(dict(_BEGUN[kind])))
         return self._add(block, kind, delta)
 
     def _add(self, block: _Block, kind: str, delta: Mapping[str, Any]) -> list[TextDelta]:
@@ -239,7 +241,7 @@ class AnthropicDecoder:
         )
 
     def _notes(self, content: list[dict[str, Any]], finish: str) -> list[str]:
-        kinds = {block.get("type") for block in content}
+        kinds = {str(block.get("type")) for block in content}
         notes = []
         if finish in CUT_FINISHES and kinds and kinds <= {"thinking", "redacted_thinking"}:
             notes.append("only_reasoning_at_limit")

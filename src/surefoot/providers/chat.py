@@ -188,7 +188,7 @@ def _assistant(
         if key in encoded or key in ("tool_calls", "role") or value is None:
             continue
         if key in CARRIERS:
-            if contract["reasoning.required"] not in ("never", "forbidden"):
+            if contract["reasoning.required"] not in ("never", "forbidden") and _is_carrier(key, value):
                 encoded[key] = value
         elif key in _MESSAGE_KEYS or contract["content.unknown_keys"] == "ok":
             encoded[key] = value
@@ -198,6 +198,15 @@ def _assistant(
     if calls:
         encoded["tool_calls"] = calls
     return encoded
+
+
+def _is_carrier(key: str, value: Any) -> bool:
+    """Whether a stored carrier is of its form; another one counts as missing."""
+    if key != "reasoning_details":
+        return isinstance(value, str)
+    return isinstance(value, list) and all(
+        isinstance(one, Mapping) and isinstance(one.get("type"), str) for one in value
+    )
 
 
 def _content(content: Any, has_calls: bool, contract: Mapping[str, Any]) -> Any:

@@ -43,7 +43,7 @@ class Replay:
     def items(self, message: AssistantWords, *, foreign: bool) -> list[dict[str, Any]]:
         """The items of one reply; `foreign` when its reasoning was made for somebody else (R11)."""
         stored = message.raw.get("output") if message.wire == NAME else None
-        given = [item for item in stored if isinstance(item, Mapping)] if isinstance(stored, list) else []
+        given = [item for item in stored if _is_item(item)] if isinstance(stored, list) else []
         calls = [item for item in given if item.get("type") == "function_call"]
         if not given or len(calls) != len(message.calls):
             return self._rebuilt(message)
@@ -100,6 +100,9 @@ class Replay:
     def _reasoning(self, item: Mapping[str, Any]) -> dict[str, Any] | None:
         """The reasoning item for the wire, or None when it cannot return."""
         kept = self._known(item)
+        for key in ("summary", "content"):
+            if not isinstance(kept.get(key, []), list):
+                del kept[key]  # parts are a list, or they are nothing anybody can read
         carrier = self._contract["reasoning.carrier"]
         if self._contract["reasoning.required"] in ("never", "forbidden"):
             return None
@@ -133,3 +136,8 @@ class Replay:
         return {
             key: value for key, value in item.items() if value is not None and (keys is None or key in keys)
         }
+
+
+def _is_item(item: Any) -> bool:
+    """What has no type is no item of this wire; a proxy made it, and no server takes it back."""
+    return isinstance(item, Mapping) and isinstance(item.get("type"), str)

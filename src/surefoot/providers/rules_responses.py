@@ -131,7 +131,7 @@ def _item(item: Mapping[str, Any], place: str, request: Mapping[str, Any]) -> Fo
                 yield "OR-05", place
         elif not isinstance(sealed, str) or not sealed.strip():
             yield "OR-07", place
-        if not item.get("content") and not item.get("summary") and not item.get("encrypted_content"):
+        if not all(isinstance(item.get(key, []), list) for key in ("content", "summary")):
             yield "MM-05", place
 
 

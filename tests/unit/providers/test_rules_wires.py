@@ -104,7 +104,13 @@ RESPONSES: list[tuple[str, str, Body, Body, str]] = [
     ("MM-01", "minimax/responses", ROUND, items(SAY, out()), "input.1"),
     ("MM-02", "minimax/responses", ROUND, items(SAY, {**fc(), "arguments": "{"}, out()), "input.1"),
     ("MM-03", "minimax/responses", ROUND, items(SAY, out(), fc()), "input.1"),
-    ("MM-05", "minimax/responses", items(SAY, PLAIN, fc(), out()), items(SAY, rs(), fc(), out()), "input.1"),
+    (
+        "MM-05",
+        "minimax/responses",
+        items(SAY, PLAIN, fc(), out()),
+        items(SAY, rs(content="hm"), fc(), out()),
+        "input.1",
+    ),
 ]
 
 # --- Anthropic --------------------------------------------------------------------------------
