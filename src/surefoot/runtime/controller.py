@@ -32,6 +32,7 @@ from surefoot.runtime.actions import Actions
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.batches import as_calls, dispatch, run_batch
 from surefoot.runtime.models import Model, ask_until_answered
+from surefoot.runtime.neighbours import Neighbours
 from surefoot.runtime.people import People
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
@@ -102,6 +103,7 @@ class Controller:
         self._turn: _Turn | None = None
         self._recorded: dict[str, TurnStatus] = {}
         """The durable status of each turn of this owner, as the ledger's entries say."""
+        self._neighbours = Neighbours(session)
         self._ending: Any = None
         """The record of the newest turn's end; the next turn begins behind it."""
         self._owed: tuple[_Turn, TurnStatus, str | None] | None = None
@@ -205,6 +207,7 @@ class Controller:
             if self._ending is not None:
                 await self._scheduler.wait(self._ending)
             await self.session.history()
+            await self._neighbours.look()
             await self.actions.carry_out()
             await self._begin(turn, text)
             turn.task = self._scheduler.spawn(self._steps(turn), f"steps {turn.turn_id}")
@@ -479,6 +482,9 @@ class Controller:
     def _receipt_changed(self, attempt_id: str, entry: Entry) -> None:
         receipt = self.session.book.get(attempt_id)
         if receipt is not None and receipt.state is not State.DISPATCHED:
+            for other in self._neighbours.beside(receipt) if entry.kind == Kind.STARTED else ():
+                met = {"sessionId": other.session_id, "unknown": other.attempt_id, "tool": other.tool}
+                self.notify(Notice("open_elsewhere", {"attemptId": attempt_id, **met}))
             facts = {"receipt": receipt, "position": entry.position, "entry": str(entry.kind)}
             self.notify(Notice("receipt", facts))
             if entry.kind == Kind.LATE and _said_absent(receipt):

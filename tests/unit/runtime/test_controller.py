@@ -295,3 +295,32 @@ def test_tr_63_a_result_that_changed_after_it_was_shown_is_told_as_a_fact_once()
         assert [one.effect_trace for one in crew.session.book] == [EffectTrace.DONE]
 
     play(main)
+
+
+def test_tr_85_a_write_beside_an_open_call_of_another_session_is_told_once_and_not_fenced() -> None:
+    async def main(sim: Simulation) -> None:
+        from surefoot.ledger.memory import MemoryLedger
+        from surefoot.runtime.session import Wanted
+        from surefoot.testing.rig import assemble
+
+        rig = Rig(sim)
+        doubtful = [rig.world.tool("pay", ONCE, reach=("host:a",), behaviour=Behaviour(fails="unknown"))]
+        other = sim.process("other")
+        wanted = Wanted("ses_01hf7z0000000000000000000b", {"directory": "/sim"})
+        setup = Setup(tools=doubtful)
+        elsewhere = await assemble(
+            MemoryLedger(rig.store), other.scheduler(), other.owner, wanted, setup, other
+        )
+        left = await elsewhere.call("pay", label="x")
+        send = {"name": "send", "args": {"label": "a"}}
+        far = {"name": "far", "args": {"label": "a"}}
+        tools = [
+            rig.world.tool("send", ONCE, reach=("host:a",)),
+            rig.world.tool("far", ONCE, reach=("host:z",)),
+        ]
+        crew = await rig.own(Setup(tools=tools, steps=[{"calls": [far, send, send]}]))
+        assert (await crew.turn()).status == "completed"
+        assert [one["unknown"] for one in crew.told("open_elsewhere")] == [left.attempt_id]
+        assert rig.world.count("a") == 3
+
+    play(main)
