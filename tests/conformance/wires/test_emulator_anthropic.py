@@ -142,6 +142,23 @@ PAIRS: list[tuple[str, str, Body, Body]] = [
         body(user(), model(thought(), use()), user(text(), result())),
     ),
 ]
+OFF = {"thinking": {"type": "disabled"}}
+TIER_1 = ("compat", *SIGNING, "deepseek")
+
+
+def _missing() -> list[tuple[str, str, Body, Body]]:
+    """For each rule a profile enforces and no pair shows, the pair of another profile."""
+    shown = {(rule, profile) for rule, profile, *_ in PAIRS}
+    found = []
+    for name in TIER_1:
+        off = OFF if name == "deepseek" else {}
+        for rule in sorted(ANTHROPIC[name].rules):
+            twins = [pair for pair in PAIRS if pair[0] == rule and (rule, name) not in shown]
+            found += [(rule, name, {**a, **off}, {**b, **off}) for _, _, a, b in twins[:1]]
+    return found
+
+
+PAIRS += _missing()
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -271,9 +288,9 @@ async def test_an_19_prefill_is_accepted_where_the_profile_says_so(emulator: Emu
 
 
 def test_we_03_every_rule_of_an_anthropic_profile_is_shown_somewhere() -> None:
-    shown = {rule for rule, *_ in PAIRS} | {rule for rule, _ in DAMAGES} | {"AN-09"}
-    tier_1 = ("compat", "anthropic", "anthropic-bound", "deepseek")
-    assert {rule for name in tier_1 for rule in ANTHROPIC[name].rules} == shown
+    shown = {(rule, name) for rule, name, *_ in PAIRS} | {("AN-09", "anthropic-bound")}
+    shown |= {(rule, name) for rule, _ in DAMAGES for name in SIGNING}
+    assert {(rule, name) for name in TIER_1 for rule in ANTHROPIC[name].rules} == shown
 
 
 @pytest.mark.parametrize("profile", sorted(ANTHROPIC))

@@ -110,6 +110,12 @@ PAIRS: list[tuple[str, str, Body, Body]] = [
         body(user(), plain(), asked(), output(), plain(""), asked("call_b"), output("call_b")),
     ),
 ]
+_THOUGHT = body(user(), plain(), asked(), output())
+PAIRS += [
+    ("OR-01", "deepseek", _THOUGHT, body(user(), plain(), asked())),
+    ("OR-02", "deepseek", _THOUGHT, body(user(), output())),
+    ("OR-08", "openai", GOOD, body(*[{**user(), "type": "message", "id": "msg_1"}] * 2)),
+]
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -248,9 +254,9 @@ async def test_mi_01_the_replay_rule_of_another_family_may_be_adopted(emulator: 
 
 
 def test_we_03_every_rule_of_a_responses_profile_is_shown_somewhere() -> None:
-    shown = {rule for rule, *_ in PAIRS} | {rule for rule, *_ in DAMAGES}
+    shown = {(rule, name) for rule, name, *_ in PAIRS} | {(rule, "openai") for rule, *_ in DAMAGES}
     tier_1 = ("compat", "openai", "deepseek", "xai")
-    assert {rule for name in tier_1 for rule in RESPONSES[name].rules} == shown
+    assert {(rule, name) for name in tier_1 for rule in RESPONSES[name].rules} == shown
 
 
 @pytest.mark.parametrize("profile", sorted(RESPONSES))

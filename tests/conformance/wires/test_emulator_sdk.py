@@ -27,6 +27,10 @@ TOOLS = [
 ]
 CERTIFICATES = ssl.create_default_context()
 """Read once; reading them for every client of the SDK takes longer than a request."""
+TIER_1 = (
+    *("openai", "azure", "deepseek", "deepseek-v32", "deepseek-r1", "kimi", "kimi-k3", "kimi-selfhosted"),
+    *("llamacpp", "vllm", "ollama", "compat"),
+)
 NATIVE = "functions.note:0"
 
 
@@ -142,6 +146,35 @@ PAIRS: list[tuple[str, str, list[Any], list[Any]]] = [
     ("LS-05", "ollama", GOOD, [user(), asked("a"), result("a", [{"type": "text", "text": "x"}])]),
     ("OC-08", "ollama", GOOD, [user(), asked("a", arguments={}), result("a")]),
 ]
+_DEEPSEEK = [user(), asked("a", **THOUGHT), result("a")]
+PAIRS += [
+    ("OC-01", "deepseek", _DEEPSEEK, [user(), asked("a", **THOUGHT), user()]),
+    ("OC-02", "deepseek", _DEEPSEEK, [user(), result("a")]),
+    ("DS-11", "deepseek", _DEEPSEEK, [user(), {**NAMELESS, **THOUGHT}, result("a")]),
+    ("DS-06", "deepseek-v32", _DEEPSEEK, [user(), asked("a", **THOUGHT)]),
+    ("OC-01", "deepseek-v32", _DEEPSEEK, [user(), asked("a", **THOUGHT)]),
+    ("KI-04", "kimi-k3", _DEEPSEEK, [user(), asked("a", **THOUGHT)]),
+    ("KI-03", "kimi-k3", _DEEPSEEK, [user(), result("a")]),
+    ("OC-02", "kimi-k3", _DEEPSEEK, [user(), result("a")]),
+    ("OC-02", "kimi", _DEEPSEEK, [user(), result("a")]),
+    ("KI-03", "kimi-selfhosted", [user(), asked(NATIVE, **THOUGHT), result(NATIVE)], [user(), result("a")]),
+    ("OC-02", "llamacpp", [user(), asked("a"), result("a")], [user(), result("a")]),
+]
+
+
+def _missing() -> list[tuple[str, str, list[Any], list[Any]]]:
+    """For each rule a profile enforces and no pair shows, the pair of another profile."""
+    shown = {(rule, profile) for rule, profile, *_ in PAIRS}
+    found = []
+    for name in TIER_1:
+        for rule in sorted(PROFILES[name].rules - {"KI-05"}):
+            twins = [pair for pair in PAIRS if pair[0] == rule]
+            if (rule, name) not in shown and twins:
+                found.append((rule, name, twins[0][2], twins[0][3]))
+    return found
+
+
+PAIRS += _missing()
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
@@ -163,17 +196,12 @@ async def test_we_08_each_enforced_rule_accepts_one_request_and_refuses_its_twin
         assert caught.value.body["code"] == 400  # type: ignore[index]
 
 
-TIER_1 = (
-    "openai azure deepseek deepseek-v32 deepseek-r1 kimi kimi-k3 kimi-selfhosted llamacpp vllm ollama compat"
-)
-
-
 def test_we_03_every_rule_of_a_profile_has_a_pair_somewhere() -> None:
-    shown = {rule for rule, *_ in PAIRS} | {"KI-05"}
-    assert {rule for name in TIER_1.split() for rule in PROFILES[name].rules} == shown
+    shown = {(rule, profile) for rule, profile, *_ in PAIRS} | {("KI-05", "kimi-selfhosted")}
+    assert {(rule, name) for name in TIER_1 for rule in PROFILES[name].rules} == shown
 
 
-@pytest.mark.parametrize("profile", [*TIER_1.split(), "lenient"])
+@pytest.mark.parametrize("profile", [*TIER_1, "lenient"])
 async def test_we_13_every_profile_answers_text_and_calls_whole_and_streamed(
     emulator: Emulator, profile: str
 ) -> None:
