@@ -34,7 +34,7 @@ from surefoot.errors import (
 )
 from surefoot.providers.diagnosis import BODY_BYTES, clean_trace, diagnose, error_of
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, Wire
-from surefoot.providers.projection import body_bytes
+from surefoot.providers.projection import body_bytes, lacks_carrier
 from surefoot.providers.rules import check, refusing
 
 if TYPE_CHECKING:
@@ -135,8 +135,7 @@ class Client:
         except ProviderError as error:
             error.facts = {**told, **error.facts, "streamed": exchange.streamed}
             raise
-        issuer = {"endpoint": endpoint.name, "model": request.model, "contract": endpoint.contract}
-        return dataclasses.replace(_marked_at_limit(reply, request), issuer=issuer)
+        return _marked(_marked_at_limit(reply, request), endpoint, contract, request)
 
     def _client(self, place: SplitResult) -> httpx2.AsyncClient:
         """One client per kind of place: proxies of the environment never see loopback traffic."""
@@ -253,6 +252,14 @@ def _marked_at_limit(reply: Reply, request: ModelRequest) -> Reply:
     return dataclasses.replace(
         reply, calls=tuple(dataclasses.replace(call, cut=True) for call in reply.calls)
     )
+
+
+def _marked(reply: Reply, endpoint: Endpoint, contract: Mapping[str, Any], request: ModelRequest) -> Reply:
+    """The reply with who made it, and a note where it lacks reasoning that will be wanted back (DS-09)."""
+    issuer = {"endpoint": endpoint.name, "model": request.model, "contract": endpoint.contract}
+    lacking = request.effort != "none" and lacks_carrier(reply, contract, tools=bool(request.tools))
+    notes = (*reply.notes, "reasoning_missing") if lacking else reply.notes
+    return dataclasses.replace(reply, issuer=issuer, notes=notes)
 
 
 class _Exchange:

@@ -85,7 +85,7 @@ class Reply:
     """Kinds of the provider's own tools that stand in this reply (S-28)."""
     notes: tuple[str, ...] = ()
     """Found at receipt: `unreplayable_reasoning` (S-26), `only_reasoning_at_limit` (S-24), `input_transformed`
-    (OR-12)."""
+    (OR-12), `reasoning_missing` (DS-09)."""
     issuer: Mapping[str, str] = field(default_factory=dict)
     """Who made it: `endpoint`, `model` as asked for, `contract`. A carrier returns only there."""
 

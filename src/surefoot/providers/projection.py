@@ -18,6 +18,7 @@ from typing import Any
 
 from surefoot.core.canonical import canonical_json
 from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGiven, UserWords
+from surefoot.providers.port import Reply
 
 UNNAMED_TOOL = "unnamed_tool"
 """Stands on the wire for a tool name that is empty or that no server would accept again (S-21)."""
@@ -104,6 +105,13 @@ def demands_carrier(contract: Mapping[str, Any], has_calls: bool, *, tools: bool
         "all_turns": True,
         "first_call_of_step": has_calls,  # of every step: what was sent once must not change later
     }.get(contract["reasoning.required"], False)
+
+
+def lacks_carrier(reply: Reply, contract: Mapping[str, Any], *, tools: bool) -> bool:
+    """Whether a fresh reply left out reasoning that its contract will want back (DS-09, PR-35)."""
+    if contract["reasoning.missing_at_receipt"] != "regenerate" or reply.reasoning.strip():
+        return False
+    return demands_carrier(contract, bool(reply.calls), tools=tools, since_user=True)
 
 
 def is_foreign(message: AssistantWords, model: str, endpoint: str, contract: Mapping[str, Any]) -> bool:

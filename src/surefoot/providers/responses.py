@@ -24,7 +24,7 @@ from surefoot.providers.projection import (
     user_text,
     wire_ids,
 )
-from surefoot.providers.responses_items import NAME, Replay
+from surefoot.providers.responses_items import NAME, Replay, useless_ids
 from surefoot.providers.responses_stream import ResponsesDecoder
 
 
@@ -77,7 +77,7 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
 def _input(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str, Any]]:
     ordered = in_order(request.messages)
     ids = wire_ids(ordered, contract)
-    replay = Replay(contract, ids)
+    replay = Replay(contract, ids, useless_ids(ordered))
     shown: list[dict[str, Any]] = []
     for message in ordered:
         if isinstance(message, AssistantWords):

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from surefoot.core.history import AssistantWords
+from surefoot.core.history import AssistantWords, Message
 from surefoot.providers.projection import is_object_json, replayed_arguments, wire_name
 
 NAME = "responses"
@@ -34,9 +34,12 @@ _KEYS: Mapping[str, frozenset[str]] = {
 class Replay:
     """Replays the items of one history in order; it remembers which item ids have been used."""
 
-    def __init__(self, contract: Mapping[str, Any], ids: Mapping[str, str]) -> None:
+    def __init__(
+        self, contract: Mapping[str, Any], ids: Mapping[str, str], useless: frozenset[str] = frozenset()
+    ) -> None:
         self._contract = contract
         self._ids = ids
+        self._useless = useless
         self._used: set[str] = set()
         self._linked_only = any(contract.get(f"rules.{rule}") == "enforce" for rule in LINK_RULES)
 
@@ -99,6 +102,8 @@ class Replay:
 
     def _reasoning(self, item: Mapping[str, Any]) -> dict[str, Any] | None:
         """The reasoning item for the wire, or None when it cannot return."""
+        if item.get("id") in self._useless:
+            return None
         kept = self._known(item)
         for key in ("summary", "content"):
             if not isinstance(kept.get(key, []), list):
@@ -136,6 +141,17 @@ class Replay:
         return {
             key: value for key, value in item.items() if value is not None and (keys is None or key in keys)
         }
+
+
+def useless_ids(messages: Sequence[Message]) -> frozenset[str]:
+    """Ids of items that the provider said it removed from a request of ours (OR-12)."""
+    found = set()
+    for message in messages:
+        told = message.raw.get("input_transformations") if isinstance(message, AssistantWords) else None
+        for one in told if isinstance(told, list) else ():
+            if isinstance(one, Mapping) and one.get("action") == "removed" and isinstance(one.get("id"), str):
+                found.add(one["id"])
+    return frozenset(found)
 
 
 def _is_item(item: Any) -> bool:

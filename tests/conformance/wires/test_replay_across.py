@@ -469,3 +469,41 @@ def test_the_requests_name_tools_limits_and_thinking_in_their_wires_words() -> N
     assert (sealed["reasoning"], sealed["max_output_tokens"]) == ({"effort": "low"}, 512)
     stateless = encode("deepseek/responses", [UserWords("t", "q")])
     assert not {"store", "include", "previous_response_id"} & set(stateless)
+
+
+def test_or_12_an_item_that_the_provider_removed_is_not_sent_again() -> None:
+    history = recorded("responses")
+    later = history[6]
+    assert isinstance(later, AssistantWords)
+    useless = [{"id": "rs_cal_00", "action": "removed", "type": "reasoning", "reason": "model_mismatch"}]
+    history[6] = dataclasses.replace(later, raw={**later.raw, "input_transformations": useless})
+    sent = encode("openai/responses", history)
+    assert [item["id"] for item in sent["input"] if item.get("type") == "reasoning"] == ["rs_cal_10"]
+    assert refused("openai/responses", sent) == []
+
+
+CUT_THINKING: dict[str, dict[str, Any]] = {
+    "chat": {"role": "assistant", "content": "", "reasoning_content": "half a thou"},
+    "anthropic": {
+        "role": "assistant",
+        "stop_reason": "max_tokens",
+        "content": [
+            {"type": "text", "text": "so"},
+            {"type": "thinking", "thinking": "half a thou", "signature": ""},
+        ],
+    },
+    "responses": {
+        "status": "incomplete",
+        "output": [{"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "half a thou"}],
+    },
+}
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_wc_9_a_carrier_that_was_cut_is_not_sent_and_not_replaced(name: str) -> None:
+    wire = name.partition("/")[2]
+    text = "so" if wire == "anthropic" else ""
+    words = AssistantWords(1, text, (), wire, CUT_THINKING[wire])
+    body = encode(name, [UserWords("t", "q"), words, UserWords("t", "go on")], effort="high")
+    assert "half a thou" not in json.dumps(body)
+    assert refused(name, body) == []

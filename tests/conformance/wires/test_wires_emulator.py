@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -243,3 +245,46 @@ async def test_a_reply_says_who_made_it(emulator: Emulator, client: Client, wire
     emulator.script(ScriptedModel().says("hi").steps)
     reply = await ask(emulator, client, place=f"compat/{wire}")
     assert reply.issuer == {"endpoint": "desk", "model": "m", "contract": f"compat/{wire}"}
+
+
+@pytest.mark.parametrize("place", ["deepseek/chat", "deepseek/responses", "deepseek/anthropic"])
+async def test_ds_09_reasoning_that_will_be_wanted_back_and_is_missing_is_found_at_receipt(
+    emulator: Emulator, client: Client, place: str
+) -> None:
+    emulator.script(busy(2).steps)
+    emulator.fault(reasoning_mode="omit")
+    lacking = await ask(emulator, client, place=place)
+    assert len(lacking.calls) == 2
+    assert "reasoning_missing" in lacking.notes
+    emulator.reset()
+    emulator.script(busy(1).steps)
+    assert "reasoning_missing" not in (await ask(emulator, client, place=place)).notes
+    emulator.assert_fired()
+
+
+@every_wire
+async def test_case_s37_a_cancel_while_streaming_is_one_request_and_no_reply(
+    emulator: Emulator, client: Client, wire: str
+) -> None:
+    emulator.script(ScriptedModel().calls(call("note", text="a")).says("late").steps)
+    emulator.fault(stall_at=2)
+    asking = asyncio.create_task(ask(emulator, client, place=f"compat/{wire}"))
+    await emulator.wait_until_held()
+    asking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asking
+    emulator.release()
+    assert len(emulator.requests()) == 1
+
+
+@every_wire
+async def test_pr_98_no_tool_that_the_provider_runs_stands_in_a_request(
+    emulator: Emulator, client: Client, wire: str
+) -> None:
+    emulator.script(busy(1).steps)
+    await session(emulator, client, f"compat/{wire}", turns=1)
+    for entry in emulator.requests():
+        sent = json.loads(entry.body)
+        kinds = {tool.get("type", "custom") for tool in sent["tools"]}
+        assert kinds <= {"function", "custom"}
+        assert "mcp_servers" not in sent
