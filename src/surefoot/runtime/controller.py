@@ -32,7 +32,7 @@ from surefoot.runtime.actions import Actions
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.batches import as_calls, dispatch, run_batch
 from surefoot.runtime.models import Model, ask_until_answered
-from surefoot.runtime.neighbours import Neighbours
+from surefoot.runtime.neighbours import Neighbours, told_beside
 from surefoot.runtime.people import People
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
@@ -115,7 +115,7 @@ class Controller:
             Notice("progress", {"attemptId": attempt, "text": text})
         )
         barrier.on_advice = lambda attempt, fencing: self.notify(
-            Notice("advised", {"attemptId": attempt, "unknown": fencing.attempt_id, "tool": fencing.tool})
+            Notice("advised", told_beside(attempt, fencing))
         )
         barrier.on_withheld = lambda attempt, error: self.notify(
             Notice("outcome_withheld", {"attemptId": attempt, "cause": error.message})
@@ -483,13 +483,13 @@ class Controller:
         receipt = self.session.book.get(attempt_id)
         if receipt is not None and receipt.state is not State.DISPATCHED:
             for other in self._neighbours.beside(receipt) if entry.kind == Kind.STARTED else ():
-                met = {"sessionId": other.session_id, "unknown": other.attempt_id, "tool": other.tool}
-                self.notify(Notice("open_elsewhere", {"attemptId": attempt_id, **met}))
+                self.notify(Notice("open_elsewhere", told_beside(attempt_id, other)))
             facts = {"receipt": receipt, "position": entry.position, "entry": str(entry.kind)}
             self.notify(Notice("receipt", facts))
             if entry.kind == Kind.LATE and _said_absent(receipt):
                 # Somebody was told that it had not happened, and it had (TR-43).
-                self.notify(Notice("effect_after_absent", {"attemptId": attempt_id}))
+                text = f"{receipt.tool} did happen after all, although it had been called absent."
+                self.notify(Notice("effect_after_absent", {"attemptId": attempt_id, "text": text}))
 
 
 def _said_absent(receipt: Receipt) -> bool:

@@ -6,6 +6,8 @@ fence, which never crosses sessions (`barrier`), how it is shown (`surfaces`).
 
 from __future__ import annotations
 
+from typing import Any
+
 from surefoot.core import recovery
 from surefoot.core.effects import judged_effect, overlaps
 from surefoot.core.model import Receipt
@@ -44,3 +46,15 @@ class Neighbours:
         ]
         self._told.update(one.attempt_id for one in met)
         return met
+
+
+def told_beside(attempt_id: str, unknown: Receipt) -> dict[str, Any]:
+    """The facts of a notice that a write went on beside an unknown one."""
+    where = f"an earlier call of {unknown.tool} in session {unknown.session_id} that may have happened"
+    return {
+        "attemptId": attempt_id,
+        "unknown": unknown.attempt_id,
+        "sessionId": unknown.session_id,
+        "tool": unknown.tool,
+        "text": f"A write went on beside {where}; nobody has decided about that one yet.",
+    }

@@ -607,7 +607,7 @@ def test_tr_43_an_effect_seen_after_it_was_called_absent_raises_a_notice() -> No
         assert (await crew.press("deny", receipt.attempt_id)).status == 200
         handed[0].late(Outcome("it went through"), "exit_record")
         await asyncio.sleep(1)
-        assert crew.told("effect_after_absent") == [{"attemptId": receipt.attempt_id}]
+        assert [one["attemptId"] for one in crew.told("effect_after_absent")] == [receipt.attempt_id]
         assert crew.receipt(receipt.attempt_id).state is State.SUCCEEDED
 
     play(main)
