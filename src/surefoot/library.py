@@ -127,6 +127,7 @@ class GuardedSession:
         Raises: as `runtime.guarded.Guarded.call`.
         """
         tool = tool_of(function, effect=effect, reach=reach, name=name, **declared)
+        self._entered().declare(tool)
 
         async def call(*, identity: str | None = None, **arguments: Any) -> Any:
             return json.loads(await self._entered().call(tool, arguments, identity=identity))
@@ -144,6 +145,17 @@ class GuardedSession:
         """The calls that may have happened and that nobody has decided about, as in the snapshot."""
         snapshot = self._entered().actions.snapshot()
         return [call for call in snapshot["calls"] if call["open"]]
+
+    def inspect(self, attempt_id: str) -> Any:
+        """Look at the world with the verifier of an open call; gives (or awaits) the recorded inspection.
+
+        Its `state` is `present`, `postcondition_satisfied`, `absent_fenced` or `unknown`; `present` with
+        grade `proof` closes the call. Guard the function before: its declaration names the verifier.
+
+        Raises: `UsageError` when no such call is open, `LedgerError` when it could not be recorded.
+        """
+        looking = self._entered().inspect(attempt_id)
+        return looking if self._bridge is None else self._bridge.run(looking)
 
     def _entered(self) -> Guarded:
         if self._guarded is None:

@@ -16,9 +16,10 @@ from surefoot.core.canonical import canonical_json, make_id, short_id
 from surefoot.core.effects import judged_effect
 from surefoot.core.model import Draft, Kind, Receipt, State
 from surefoot.core.results import result_of
-from surefoot.errors import OutcomeUnknown, ReceiptNotWritten, ToolError, WriteFenced
+from surefoot.errors import OutcomeUnknown, ReceiptNotWritten, ToolError, UsageError, WriteFenced
 from surefoot.runtime.actions import Actions
 from surefoot.runtime.barrier import Barrier
+from surefoot.runtime.inspection import inspect
 from surefoot.runtime.live import Batch, Call
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import Tool
@@ -47,6 +48,27 @@ class Guarded:
         await self.actions.recover()
         await self.actions.look()
 
+    def declare(self, tool: Tool) -> None:
+        """Make a tool known, so that its open calls of earlier runs can be looked up too."""
+        if tool.name not in self.barrier.registry.names():
+            self.barrier.registry.add(tool)
+
+    async def inspect(self, attempt_id: str) -> Mapping[str, Any]:
+        """Look at the world with the verifier of an open call's tool, and give the recorded inspection.
+
+        Raises:
+            UsageError: no call of this session is open under that id.
+            LedgerError: what was seen could not be recorded.
+        """
+        receipt = self.session.book.get(attempt_id)
+        seen = None
+        if receipt is not None and self.session.book.is_open(attempt_id):
+            executor = self.actions.executor(receipt)
+            seen = await inspect(self.session, self.barrier.registry, receipt, executor=executor)
+        if seen is None:
+            raise UsageError(f"no call {attempt_id!r} is open in this session; list them with `open_calls()`")
+        return seen
+
     async def call(self, tool: Tool, arguments: Mapping[str, Any], *, identity: str | None = None) -> str:
         """Run a tool behind the barrier and give its result text.
 
@@ -59,8 +81,7 @@ class Guarded:
             ToolError: it ran and failed, or was refused before it started.
             ReceiptNotWritten: its start is not durable; the body did not run.
         """
-        if tool.name not in self.barrier.registry.names():
-            self.barrier.registry.add(tool)
+        self.declare(tool)
         call_id = self.session.scheduler.new_id("cal") if identity is None else self._known_as(identity)
         earlier = self.session.book.attempts(call_id)
         settled = _speaks_for(earlier)

@@ -46,7 +46,7 @@ class SqliteVerifier:
 
     def __init__(
         self,
-        database: Path | Callable[[Receipt], Path],
+        database: Path | str | Callable[[Receipt], Path],
         query: str,
         *,
         values: Callable[[Receipt], Mapping[str, Any]] | None = None,
