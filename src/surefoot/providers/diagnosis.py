@@ -343,8 +343,9 @@ def _texts_of(value: Mapping[str, Any]) -> Iterator[str]:
 
 def _codes_of(part: Mapping[str, Any]) -> list[str]:
     details, metadata = part.get("details"), part.get("metadata")
-    found = [part.get(key) for key in ("code", "type", "status", "http_code")]
-    found.append(details.get("error_code") if isinstance(details, Mapping) else None)
+    # The stable code of a refusal says more than its type and is used first (AN-22, X-03).
+    found = [details.get("error_code") if isinstance(details, Mapping) else None]
+    found += [part.get(key) for key in ("code", "type", "status", "http_code")]
     found.append(metadata.get("error_type") if isinstance(metadata, Mapping) else None)
     return [str(code) for code in found if isinstance(code, (str, int)) and not isinstance(code, bool)]
 
