@@ -29,7 +29,7 @@ def test_a_payment_declared_as_harmless_is_seen_to_happen_twice(site: Site) -> N
     trial = run_trial(PAY, site, plan)
     assert trial.first.fatal == "tool[pay].after_effect"
     # One by the killed run, one by the safe retry, one asked for by the model after it was settled.
-    assert trial.findings.doubles == ["3 effects of 2 started calls"]
+    assert "3 effects of 2 started calls" in trial.findings.doubles
 
 
 def test_two_effects_of_one_call_are_a_double(site: Site) -> None:
