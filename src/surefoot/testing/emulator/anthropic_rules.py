@@ -274,7 +274,7 @@ class _Walk:
         kinds = [block.get("type") for block in content]
         if "tool_use" not in kinds or not thinking_is_on(self.request, usual=True):
             return
-        if "thinking" in kinds[: kinds.index("tool_use")]:
+        if set(kinds[: kinds.index("tool_use")]) & set(THINKING):
             return
         text = "The `content[].thinking` in the thinking mode must be passed back to the API."
         yield from self._named("DS-04", text)

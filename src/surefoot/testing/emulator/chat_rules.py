@@ -263,13 +263,13 @@ class _Walk:
         if "DS-01" in self.rules and "reasoning_content" in message:
             text = "The `reasoning_content` must not be passed back to the API in the input messages."
             yield Refusal(("DS-01",), text)
-        if "DS-02" in self.rules and bears_calls and not has_key and index > self._last_user():
+        thinking = _thinking_is_on(self.request)
+        if "DS-02" in self.rules and thinking and bears_calls and not has_key and index > self._last_user():
             yield Refusal(
                 ("DS-02",),
                 "Missing `reasoning_content` field in the assistant message at message index "
                 f"{index}. For more information, please refer to thinking_mode#tool-calls",
             )
-        thinking = _thinking_is_on(self.request)
         if "DS-03" in self.rules and thinking and self._v4_wants(bears_calls) and not has_key:
             text = "The `reasoning_content` in the thinking mode must be passed back to the API."
             yield Refusal(("DS-03",), text)

@@ -222,23 +222,24 @@ class _Walk:
             seen.add(str(identity))
 
     def _pairs(self) -> Iterator[Refusal]:
-        """OR-01, OR-02, and the words MiniMax has for them."""
+        """OR-01, OR-02, and the words MiniMax has for them. Only that one minds the order."""
+        everywhere = {str(item.get("call_id")) for item in self.items if kind_of(item) in _CALLS}
         asked: dict[str, bool] = {}
         for item in self.items:
             kind, call_id = kind_of(item), str(item.get("call_id"))
             if kind in _CALLS:
                 yield from self._minimax_call(call_id, item, call_id in asked)
-                asked[call_id] = False
+                asked.setdefault(call_id, False)
             elif kind in _OUTPUTS:
-                if call_id not in asked:
+                if call_id not in everywhere:
                     text = f"No tool call found for function call output with call_id {call_id}."
                     yield from self._named("OR-02", text)
                     text = f"invalid params, tool result's tool id({call_id}) not found (2013)"
                     yield from self._named("MM-01", text, code="invalid_prompt")
+                elif call_id not in asked:
+                    text = "invalid params, tool call result does not follow tool call (2013)"
+                    yield from self._named("MM-03", text, code="invalid_prompt")
                 asked[call_id] = True
-            elif item.get("role") == "user" and not all(asked.values()):
-                text = "invalid params, tool call result does not follow tool call (2013)"
-                yield from self._named("MM-03", text, code="invalid_prompt")
         missing = [call_id for call_id, answered in asked.items() if not answered]
         if missing:
             yield from self._named("OR-01", f"No tool output found for function call {missing[0]}.")
