@@ -170,3 +170,16 @@ def test_ux_51_a_held_session_ends_with_8_and_names_its_holder(world: World) -> 
     run.send_signal(signal.SIGTERM)
     run.communicate(timeout=30)
     assert run.returncode == 143
+
+
+def test_tr_149_a_reader_tells_the_proven_end_of_a_command_that_outlived_its_agent(world: World) -> None:
+    killed(world, "touch started; sleep 1; echo x >> out.txt")
+    wait_for(lambda: "written at the next resume" in world.run("recover", "list").stdout)
+    folder = next((world.home / "sf/ledgers").iterdir())
+    before = (folder / "ledger.db").read_bytes()
+    listed = world.run("recover", "list", "--exit-code")
+    assert listed.returncode == 0 and "echo x >> out.txt  done" in listed.stdout
+    assert "may have happened" not in listed.stdout
+    assert (folder / "ledger.db").read_bytes() == before
+    again = world.run("-c", "-p", "go on")
+    assert again.returncode == 0 and "Resumed. 1 call settled, 0 open." in again.stderr

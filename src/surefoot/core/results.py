@@ -89,6 +89,10 @@ NOT_STARTED: Mapping[str, str] = {
 }
 """What is told of a call that never started, by reason code (TR-41)."""
 
+NOBODY_TO_ASK = (
+    "This call did not run: nobody to ask. It would have needed a person's permission. Nothing was started; "
+    "go on without it, and say what was left undone."
+)
 NEVER_RAN = "It never ran: its start was recorded, and its body was not entered."
 CHANGED_UNDERNEATH = "Nothing was written: the file is no longer what it was when the call was prepared."
 PART_MAY_HAVE_HAPPENED = (
@@ -368,6 +372,13 @@ def _tool_missing_text(facts: Mapping[str, Any]) -> str:
     return NOT_STARTED["tool_missing"] + asked + (f" Tools: {known}." if known else "")
 
 
+def _denied_text(facts: Mapping[str, Any]) -> str:
+    """Where nobody can be asked, that is what is said: no person refused anything (UX-43)."""
+    text = NOBODY_TO_ASK if facts.get("by") == "nobody" else NOT_STARTED["permission_denied"]
+    why = str(facts.get("why") or "").strip()
+    return f"{text} Reason: {why}" if why else text
+
+
 def _duplicate_text(facts: Mapping[str, Any]) -> str:
     original = facts.get("original")
     return NOT_STARTED["duplicate_call"] + (f" It is call {original}." if original else "")
@@ -378,6 +389,7 @@ _REFUSALS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "batch_dependency": _batch_text,
     "tool_missing": _tool_missing_text,
     "duplicate_call": _duplicate_text,
+    "permission_denied": _denied_text,
     "confirmed_effect": lambda facts: _guarded_text("confirmed_effect", facts),
     "look_first": lambda facts: _guarded_text("look_first", facts),
 }

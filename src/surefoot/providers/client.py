@@ -407,7 +407,7 @@ class _Exchange:
 
 
 _TRANSPORT: Mapping[str, str] = {
-    "refused": "refused the connection; is it running?",
+    "refused": "refused the connection (is it running?)",
     "dns": "has a host name that cannot be found",
     "tls": "could not be trusted: its certificate or TLS failed",
     "connect": "could not be connected to",

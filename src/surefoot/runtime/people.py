@@ -114,9 +114,10 @@ class People:
 
     def _denied(self, looked: Looked, by: str, verdict: Verdict) -> Permit:
         name = looked.call.asked_name if looked.tool is None else looked.tool.name
-        self.denials.append(
-            {"tool": name, "attemptId": looked.call.attempt_id, "by": by, "reason": verdict.reason}
-        )
+        denial = {"tool": name, "attemptId": looked.call.attempt_id, "by": by, "reason": verdict.reason}
+        if by == "nobody":
+            denial |= {"message": "did not run: nobody to ask", "rule": _rule_for(looked)}
+        self.denials.append(denial)
         return Permit(False, _refused("permission_denied", by=by, why=verdict.reason))
 
     async def _ask_permission(
@@ -211,6 +212,11 @@ class People:
         """Stop: every pending question is taken back; none of them counts as consent (TR-168)."""
         for task in list(self._pending.values()):
             task.cancel()
+
+
+def _rule_for(looked: Looked) -> str | None:
+    """The name by which a permission rule would allow this tool."""
+    return None if looked.tool is None else looked.tool.rule_name or looked.tool.name
 
 
 def _refused(code: str, **facts: Any) -> Refused:

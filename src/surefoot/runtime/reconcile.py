@@ -239,7 +239,7 @@ def _closed(
         "state": outcome.state.value,
         "reason": outcome.reason,
         "errorKind": outcome.error_kind,
-        "effectTrace": _trace(receipt, outcome).value,
+        "effectTrace": trace_of(receipt, outcome).value,
         "finishedAt": now_ms,
         "executor": {"state": executor.value},
     }
@@ -250,7 +250,8 @@ def _closed(
     return Draft(Kind.CLOSED, payload)
 
 
-def _trace(receipt: Receipt, outcome: Outcome) -> EffectTrace:
+def trace_of(receipt: Receipt, outcome: Outcome) -> EffectTrace:
+    """What a call left in the world, as far as its end tells."""
     if outcome.effect_trace is not None:
         return outcome.effect_trace
     if receipt.effect_class is EffectClass.READ_ONLY:
@@ -271,7 +272,7 @@ def late_truth(session: Session, receipt: Receipt, supervision: Supervision) -> 
         "settles": True,
         "state": outcome.state.value,
         "errorKind": outcome.error_kind,
-        "effectTrace": _trace(receipt, outcome).value,
+        "effectTrace": trace_of(receipt, outcome).value,
         "result": {"text": outcome.text, "isError": outcome.state is State.FAILED},
         "source": "exit_record",
         "at": session.scheduler.now_ms(),

@@ -115,7 +115,8 @@ def told(call: Call, language: str, *, you: bool = False) -> str:
     """One call's state in words."""
     key = fact_key(call)
     if key == "not_started_refused":
-        return not_run(call.get("reason"), language)
+        nobody = call.get("reason") == "permission_denied" and call.get("by") == "nobody"
+        return not_run("nobody_to_ask" if nobody else call.get("reason"), language)
     if key == "superseded":
         return state_words(key, language, attempt=short_id(str(call.get("supersededBy") or "att_")))
     return state_words(key, language, you=you)
@@ -329,6 +330,11 @@ def row(call: Call, language: str, *, ascii_only: bool = False, others: Iterable
     return f"{sign} {summary(call)}  {told(call, language)}  {short_id(str(call['attemptId']), others)}"
 
 
+def foreseen_line(call: Call, language: str, *, ascii_only: bool = False, others: Iterable[str] = ()) -> str:
+    """A call whose end is proven and that the next owner will write down."""
+    return f"{row(call, language, ascii_only=ascii_only, others=others)}  {say('foreseen', language)}"
+
+
 def run_strip(states: Sequence[str], deaths: Iterable[int] = (), *, ascii_only: bool = False) -> str:
     """One cell per call in order, `◇` for unknown, `┊` after the call at which an owner died.
 
@@ -352,7 +358,7 @@ def run_strip(states: Sequence[str], deaths: Iterable[int] = (), *, ascii_only: 
 def resume_line(name: str, settled: int, open_calls: int, language: str) -> str:
     """One of the two lines of UX-50."""
     if not open_calls:
-        return say("quiet", language, n=settled)
+        return say("quiet_one" if settled == 1 else "quiet", language, n=settled)
     return say("resumed", language, name=clean(name), settled=settled, open=open_calls)
 
 

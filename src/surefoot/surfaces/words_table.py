@@ -162,6 +162,16 @@ SENTENCES: Mapping[str, Texts] = {
         "已恢复会话：{n} 次调用已有定论，0 次未决。",
         "已恢復工作階段：{n} 次呼叫已有定論，0 次未決。",
     ),
+    "quiet_one": (
+        "Resumed. {n} call settled, 0 open.",
+        "已恢复会话：{n} 次调用已有定论，0 次未决。",
+        "已恢復工作階段：{n} 次呼叫已有定論，0 次未決。",
+    ),
+    "foreseen": (
+        "(proved by its record; written at the next resume)",
+        "（已由其记录证实，下次恢复时写入）",
+        "（已由其記錄證實，下次恢復時寫入）",
+    ),
     "not_known_any": (
         "It may or may not have taken effect.",
         "它可能已经生效，也可能没有。",
@@ -376,6 +386,11 @@ SENTENCES: Mapping[str, Texts] = {
     ),
     "end_session_held": ("{reason}", "{reason}", "{reason}"),
     "end_interrupted": ("Stopped by a signal.", "已被信号停止。", "已被訊號停止。"),
+    "parked_replaces": (
+        "It takes the place of an earlier press ({word}) for this call.",
+        "它取代了此前对该调用的决定（{word}）。",
+        "它取代了此前對該呼叫的決定（{word}）。",
+    ),
     "retry_began": (
         "{attempt} began again under its old key.",
         "{attempt} 已用原来的键重新开始。",

@@ -32,8 +32,15 @@ class RunFolders:
 
     def judge(self, receipt: Receipt, *, epoch: int) -> Judged:
         """How a command of a dead owner ended. An unclaimed one is claimed here, so that it never runs."""
+        seen = look(receipt.process or {}, boot_id=kernel.boot_id(), epoch=epoch, claim=True)
+        return self._judged(receipt, seen)
+
+    def foresee(self, receipt: Receipt) -> Judged:
+        """What `judge` would find now, as far as it can be told without a claim; nothing is written."""
+        return self._judged(receipt, self._seen(receipt))
+
+    def _judged(self, receipt: Receipt, seen: Seen) -> Judged:
         record = receipt.process or {}
-        seen = look(record, boot_id=kernel.boot_id(), epoch=epoch, claim=True)
         outcome = outcome_of(
             seen,
             receipt.effect_class or EffectClass.UNKNOWN,

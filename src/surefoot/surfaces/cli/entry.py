@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import difflib
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 
 import click
 
-from surefoot.errors import LedgerError, SessionHeld, Signal, SurefootError, UsageError
+from surefoot.errors import LedgerError, RecoveryRefused, SessionHeld, Signal, SurefootError, UsageError
 from surefoot.surfaces.cli.talk import talk
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -117,6 +118,8 @@ def exit_of(error: SurefootError) -> int:
         return 8
     if isinstance(error, LedgerError):
         return 1
+    if isinstance(error, RecoveryRefused):
+        return 4
     return {"SF-PROVIDER-CREDENTIALS": 6, "SF-OUTCOME-UNKNOWN": 3, "SF-EXTRA-MISSING": 2}.get(error.code, 1)
 
 
@@ -130,12 +133,19 @@ def _dispatched(arguments: list[str]) -> int:
     if word in COMMANDS and not _print_asked(arguments, word):
         return _code(commands.main(arguments, prog_name="surefoot", standalone_mode=False))
     if word is not None and not _is_prompt(arguments, word):
-        near = difflib.get_close_matches(word, COMMANDS, n=3, cutoff=0.5)
-        hint = f" Did you mean {', '.join(near)}?" if near else ""
-        raise click.UsageError(
-            f"{word!r} is no command.{hint} A prompt of one word goes behind --: surefoot -- {word}"
-        )
+        raise click.UsageError(_no_command(arguments, word))
     return _code(talk.main(arguments, prog_name="surefoot", standalone_mode=False))
+
+
+def _no_command(arguments: Sequence[str], word: str) -> str:
+    """The nearest commands by their first name, and how the same words would be a prompt (UX-14)."""
+    names = [name for name, (_, told) in COMMANDS.items() if told]
+    near = difflib.get_close_matches(word, names, n=3, cutoff=0.6)
+    near = near or difflib.get_close_matches(word, names, n=1, cutoff=0.0)
+    words = " ".join(arguments[list(arguments).index(word) :])
+    prompt = shlex.join(["surefoot", words] if " " in words else ["surefoot", "--", words])
+    hint = f" Did you mean {' or '.join(f'surefoot {name}' for name in near)}?" if near else ""
+    return f"{word!r} is no command.{hint} As a prompt: {prompt}"
 
 
 def _code(answer: object) -> int:
@@ -199,7 +209,7 @@ def _is_prompt(arguments: Sequence[str], word: str) -> bool:
 
 def help_text() -> str:
     """The help of the whole program: flags of a run, then the commands."""
-    context = click.Context(talk, info_name="surefoot")
+    context = talk.make_context("surefoot", [], resilient_parsing=True)
     formatter = context.make_formatter()
     talk.format_help(context, formatter)
     rows = [(name, text) for name, (_, text) in COMMANDS.items() if text]

@@ -164,7 +164,8 @@ async def read_snapshot(place: Place, row: SessionRow, settings: Settings) -> di
     """The snapshot of a session as it stands on disk, in the JSON of TR-139."""
     async with reader(place) as ledger:
         receipts = await ledger.receipts(row.session_id)
-    book = Book(_as_found(receipt, place) for receipt in receipts)
+    found = [_as_found(receipt, place, settings) for receipt in receipts]
+    book = Book(found)
     shown, more = select(book)
     facts = SessionFacts(
         session_path=f"{place.project}/{row.session_id}",
@@ -176,18 +177,50 @@ async def read_snapshot(place: Place, row: SessionRow, settings: Settings) -> di
     )
     calls = [_call(receipt, book) for receipt in shown]
     value = snapshot(facts, Controls(), calls, statistics=book.statistics(), more=more)
+    value["foreseen"] = _foreseen(receipts, found)
     return with_summaries(value, {receipt.attempt_id: receipt.to_json() for receipt in shown})
 
 
-def _as_found(receipt: Receipt, place: Place) -> Receipt:
+def _foreseen(written: list[Receipt], found: list[Receipt]) -> list[dict[str, Any]]:
+    """Calls whose end is proven and not in the ledger yet: the next owner writes it."""
+    pairs = zip(written, found, strict=True)
+    ended = [now for then, now in pairs if then.state is not now.state and now.state is not State.UNKNOWN]
+    return [
+        {
+            "attemptId": receipt.attempt_id,
+            "summary": summary_of(receipt.to_json()),
+            "state": receipt.state.value,
+            "effectTrace": None if receipt.effect_trace is None else receipt.effect_trace.value,
+            "reason": receipt.reason,
+        }
+        for receipt in ended
+    ]
+
+
+def _as_found(receipt: Receipt, place: Place, settings: Settings) -> Receipt:
     """What the next owner will find for a call whose owner died; others as they are."""
+    from surefoot.runtime.reconcile import trace_of
+    from surefoot.tools.supervision import RunFolders
+
     if receipt.state is not State.STARTED or not receipt.owner:
         return receipt
     from surefoot.ledger.owners import proof_of_death
 
     if proof_of_death(Owner.from_json(receipt.owner), place.folder / "owners") != "dead":
         return receipt
-    return dataclasses.replace(receipt, state=State.UNKNOWN, reason="owner_died")
+    if receipt.process is None:
+        return dataclasses.replace(receipt, state=State.UNKNOWN, reason="owner_died")
+    # The records of a supervised command are read, never claimed: only an owner may do that (TR-67).
+    probe = settings.limits["background_probe_seconds"]
+    folders = RunFolders(place.folder / "processes", background_probe_seconds=probe)
+    judged = folders.foresee(receipt)
+    executor = {"state": judged.executor.value}
+    if judged.outcome is None:
+        return dataclasses.replace(receipt, state=State.UNKNOWN, reason="owner_died", executor=executor)
+    end = judged.outcome
+    return dataclasses.replace(
+        receipt, state=end.state, reason=end.reason, executor=executor, effect_trace=trace_of(receipt, end)
+    )
 
 
 def _call(receipt: Receipt, book: Book) -> CallFacts:

@@ -78,7 +78,11 @@ def list_(
 
     snapshots, broken = reading.run(work)
     complain(f"{one.error.code}: {one.place.project}: {one.error.message}" for one in broken)
-    shown = [s for s in snapshots if s["background"] or any(_listed(c, resolved) for c in s["calls"])]
+    shown = [
+        s
+        for s in snapshots
+        if s["background"] or s["foreseen"] or any(_listed(c, resolved) for c in s["calls"])
+    ]
     if flags["as_json"]:
         _say_snapshots(shown or snapshots[:1], look.language)
     else:
@@ -108,6 +112,10 @@ def _list_lines(snapshots: Sequence[Mapping[str, Any]], look: Look, *, resolved:
         for call in one["calls"]:
             if _listed(call, resolved):
                 rows.append(_list_row(call, ids, look))
+        resources += [
+            view.foreseen_line(call, look.language, ascii_only=look.ascii_only, others=ids)
+            for call in one["foreseen"]
+        ]
         for resource in one["background"]:
             facts = {key: view.clean(resource.get(key) or "-") for key in ("command", "pid", "log")}
             resources.append(say("background", look.language, **facts))

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from surefoot.errors import UsageError
-from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here
+from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here, say_lines
 
 if TYPE_CHECKING:
     from surefoot.config import Settings
@@ -49,6 +49,14 @@ class Wish:
     verbose: bool = False
 
 
+def _version(ctx: click.Context, option: click.Parameter, given: bool) -> None:
+    if given:
+        from surefoot import __version__
+
+        say_lines([f"surefoot {__version__}"])
+        ctx.exit(0)
+
+
 def _options(command: Any) -> Any:
     """The flags shared by chat, `-p`, `run` and `exec`; in order of the help text."""
     choice = click.Choice
@@ -63,8 +71,10 @@ def _options(command: Any) -> Any:
         click.option("--take-over", is_flag=True, help="Take a held session over; asks at a terminal."),
         click.option("-m", "--model", metavar="ENDPOINT[/MODEL]", help="The model to use."),
         click.option("--permission-mode", help="default, acceptEdits, plan, dontAsk or bypassPermissions."),
-        click.option("--allowedTools", "--allowed-tools", "allowed", multiple=True, metavar="RULES"),
-        click.option("--disallowedTools", "--disallowed-tools", "disallowed", multiple=True, metavar="RULES"),
+        click.option("--allowedTools", "--allowed-tools", "allowed", multiple=True, metavar="RULES",
+                     help="Allow these without a question: Write, 'Bash(git status)'."),
+        click.option("--disallowedTools", "--disallowed-tools", "disallowed", multiple=True,
+                     metavar="RULES", help="Never allow these; stands before every other rule."),
         click.option("--tools", "offered", multiple=True, metavar="NAMES", help="Offer only these tools."),
         click.option("--dangerously-skip-permissions", "--yolo", "yolo", is_flag=True,
                      help="Allow everything that no deny rule names."),
@@ -74,8 +84,11 @@ def _options(command: Any) -> Any:
         click.option("--timeout", "timeout", metavar="DURATION", help="End the run after 90s, 10m or 2h."),
         click.option("-C", "--cd", "directory", type=click.Path(exists=True, file_okay=False), metavar="DIR",
                      help="Work in this directory."),
-        click.option("--color", "colour", type=choice(["auto", "always", "never"]), default="auto"),
+        click.option("--color", "colour", type=choice(["auto", "always", "never"]), default="auto",
+                     help="Whether colour is written; NO_COLOR counts for auto."),
         click.option("--plain", is_flag=True, help="No boxes drawn over, no colour, no redraw."),
+        click.option("-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
+                     help="The version."),
         click.option("-v", "--verbose", is_flag=True, help="Name each change of a receipt on standard error."),
     ]  # fmt: skip
     for flag in reversed(flags):
