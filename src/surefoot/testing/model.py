@@ -49,6 +49,22 @@ class ScriptedModel:
         """Ask for the last batch of the history again, under new ids, whatever its results said."""
         return self._add({"behaviour": "repeat_call"})
 
+    def repeats_after_recovery(self, text: str = "") -> ScriptedModel:
+        """Ask for the last batch again if a request was refused since, else answer with text."""
+        return self._add({"behaviour": "repeat_call_after_recovery", "text": text})
+
+    def requires_once(self, *calls: dict[str, Any], text: str = "") -> ScriptedModel:
+        """Ask for calls until the history holds them, then answer with text."""
+        return self._add({"behaviour": "require_call_once", "calls": list(calls), "text": text})
+
+    def hosts(self, kind: str, *, text: str = "") -> ScriptedModel:
+        """Let the provider run a tool of its own side, which counts it."""
+        return self._add({"hosted_effect": kind, "text": text})
+
+    def searches(self, text: str, *, sources: int = 2) -> ScriptedModel:
+        """Let the provider search, and answer with so many sources, or none."""
+        return self._add({"server_search": {"query": "asked", "sources": sources}, "text": text})
+
     def drifts(self, **changed: Any) -> ScriptedModel:
         """Ask for this model's last batch again with some arguments changed."""
         for step in reversed(self.steps):

@@ -19,6 +19,7 @@ from surefoot.testing.emulator.fault_plan import Fault, FaultNotFired, FaultPlan
 from surefoot.testing.emulator.process import EmulatorProcess
 from surefoot.testing.emulator.request_log import read_log
 from surefoot.testing.emulator.server import Emulator
+from surefoot.testing.model import ScriptedModel
 from surefoot.testing.sink import post
 
 HOSTILE = [
@@ -119,6 +120,21 @@ def test_we_01_it_runs_as_a_program_with_scripts_faults_and_a_log_that_survives_
     assert [(e.sequence, e.status, e.done) for e in entries] == [(1, 500, True), (2, 200, True)]
     assert json.loads(entries[1].body)["messages"][0]["content"] == "go"
     assert len(entries[1].message_shas) == 1 and entries[1].bytes_sent > 0
+
+
+def test_we_18_the_program_counts_hosted_tools_and_takes_knobs(tmp_path: Path) -> None:
+    model = ScriptedModel().searches("found", sources=0).hosts("image", text="made")
+    with EmulatorProcess(tmp_path) as emulator:
+        emulator.script(model.steps)
+        for _ in range(2):
+            post(f"{emulator.base_url('openai', wire='responses')}/responses", {"model": "m", "input": "go"})
+        assert emulator.hosted() == {"search": 1, "image": 1}
+        emulator.set_knobs("openrouter", upstream="mistral")
+        broken = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "x"}]
+        with pytest.raises(urllib.error.HTTPError):
+            post(f"{emulator.base_url('openrouter')}/chat/completions", {"model": "m", "messages": broken})
+        first, *_, last = emulator.requests()
+        assert first.hosted == {"search": 1} and last.rules == ["MS-04"]
 
 
 def test_we_07_a_log_with_a_torn_last_line_is_read(tmp_path: Path) -> None:

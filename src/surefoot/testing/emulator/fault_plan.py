@@ -130,11 +130,9 @@ class Fault:
     def _usual_stage(self) -> str:
         if {"tamper_request", "lenient"} & set(self.action):
             return "before_validate"
-        if "gateway" in self.action:
-            return "refusal"
         if REFUSING & set(self.action) or self.action.get("signature_mode") == "expired_incident":
             return "after_validate"
-        return "reply"
+        return "refusal" if "gateway" in self.action else "reply"
 
     def meets(self, seen: Seen) -> bool:
         """Whether this fault is meant for that request."""

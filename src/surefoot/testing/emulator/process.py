@@ -56,9 +56,9 @@ class EmulatorProcess:
             if pipe is not None:
                 pipe.close()
 
-    def base_url(self, profile: str = "compat") -> str:
-        """What an OpenAI-compatible client takes as its base URL."""
-        return f"{self.url}/{profile}/v1"
+    def base_url(self, profile: str = "compat", *, wire: str = "chat") -> str:
+        """What a client takes as its base URL; the Anthropic SDK adds `/v1` itself."""
+        return f"{self.url}/{profile}" + ("" if wire == "anthropic" else "/v1")
 
     def script(self, steps: Sequence[dict[str, Any]], **settings: Any) -> None:
         """Set what the model says; `settings` are `profile`, `session`, `by`, `then`."""
@@ -70,6 +70,14 @@ class EmulatorProcess:
         """Plan a fault."""
         planned = {"match": match or {}, "stage": stage, "count": count, "action": action}
         post(f"{self.url}/_ctl/fault", planned)
+
+    def set_knobs(self, profile: str, *, wire: str = "chat", **knobs: str | bool) -> None:
+        """Choose a variant of a profile, e.g. `v4_mode="tool_turns"`."""
+        post(f"{self.url}/_ctl/knobs", {"profile": profile, "wire": wire, "knobs": knobs})
+
+    def hosted(self) -> dict[str, int]:
+        """How often each kind of hosted tool really ran on the server's side."""
+        return dict(self._get("hosted"))
 
     def release(self) -> None:
         """Let held replies go on."""

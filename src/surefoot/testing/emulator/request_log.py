@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import json
 import time
+from collections import Counter
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,7 @@ class RequestLog:
         self.entries: list[LogEntry] = []
         self._file = None if path is None else path.open("a", encoding="utf-8", buffering=1)
         self._changed = asyncio.Event()
+        self._counted: Counter[tuple[str, str]] = Counter()
 
     def arrived(self, *, profile: str, path: str, headers: dict[str, str], body: bytes) -> LogEntry:
         """Begin an entry, and write it down before anything is answered."""
@@ -81,6 +83,7 @@ class RequestLog:
         if isinstance(messages, list):
             entry.message_shas = [_sha(message) for message in messages]
         self.entries.append(entry)
+        self._counted[profile, entry.session] += 1
         self.note(entry)
         return entry
 
@@ -98,7 +101,12 @@ class RequestLog:
 
     def nth(self, profile: str, session: str) -> int:
         """How many requests of this profile and session have arrived."""
-        return sum(1 for e in self.entries if e.profile == profile and e.session == session)
+        return self._counted[profile, session]
+
+    def forget(self) -> None:
+        """Begin again with request 1; what was written to the file stays."""
+        self.entries.clear()
+        self._counted.clear()
 
     def close(self) -> None:
         """Close the file."""

@@ -140,7 +140,7 @@ class Emulator:
     def reset(self) -> None:
         """Forget scripts, faults and log."""
         self.plan, self.scripts, self.stored = FaultPlan(), Scripts(), Stored()
-        self.log.entries.clear()
+        self.log.forget()
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         task = asyncio.current_task()
