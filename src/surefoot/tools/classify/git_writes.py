@@ -20,6 +20,7 @@ from surefoot.tools.classify.grammar import (
     parse,
     refuse_line_end_inside,
     source_of,
+    substitutions,
     word_of,
 )
 
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 _QUIET_REDIRECT = re.compile(r"(?:[012]?>&[12]|(?:[12&]?>>?|[0]?<)\s*/dev/null)")
+_DOCUMENT = re.compile(r"""\"\$\(cat <<'(\w+)'\n((?:(?!\1\n).*\n)*)\1\n?\s*\)\"""")
 _COMMIT_FLAGS = frozenset(
     [
         "-q",
@@ -179,8 +181,18 @@ def _words(node: Node) -> list[Word]:
             continue
         if child.type in ("variable_assignment", "file_redirect", "heredoc_redirect", "herestring_redirect"):
             raise NotUnderstood("an assignment or a redirection")
-        words.append(word_of(child.named_children[0] if child.type == "command_name" else child))
+        part = child.named_children[0] if child.type == "command_name" else child
+        document = _document(part)
+        if document is None and any(True for _ in substitutions(part)):
+            raise NotUnderstood("a command inside a word: the line may do more than the git write")
+        words.append(document or word_of(part))
     return words
+
+
+def _document(node: Node) -> Word | None:
+    """`"$(cat <<'END' … END)"` as the text it stands for: a quoted mark makes all of it literal."""
+    found = _DOCUMENT.fullmatch(source_of(node)) if node.type == "string" else None
+    return None if found is None else Word(found[2].rstrip("\n"), bare=False)
 
 
 # The four writes ------------------------------------------------------------------------------
