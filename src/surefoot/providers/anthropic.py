@@ -20,6 +20,7 @@ from surefoot.providers.projection import (
     demands_carrier,
     in_order,
     is_foreign,
+    made_elsewhere,
     orphan_text,
     user_text,
     wire_ids,
@@ -130,7 +131,10 @@ def _assistant(
         contract, bool(message.calls), tools=bool(request.tools), since_user=True
     )
     foreign = is_foreign(message, request.model, request.endpoint, contract)
-    return assistant_blocks(message, contract, ids, thinking=not foreign and not forbidden, demanded=demanded)
+    hosted = not made_elsewhere(message, request.endpoint, contract)
+    return assistant_blocks(
+        message, contract, ids, thinking=not foreign and not forbidden, demanded=demanded, hosted=hosted
+    )
 
 
 def _add_result(shown: list[dict[str, Any]], block: dict[str, Any]) -> None:

@@ -33,10 +33,12 @@ def assistant_blocks(
     *,
     thinking: bool,
     demanded: bool,
+    hosted: bool = True,
 ) -> list[dict[str, Any]]:
     """The blocks of an assistant message for the wire; empty when nothing of it can be shown.
 
-    `thinking` says whether its carriers may return, `demanded` whether the contract wants one.
+    `thinking` says whether its carriers may return, `hosted` whether what the provider's own tools
+    left may, and `demanded` whether the contract wants a carrier.
     """
     stored = message.raw.get("content") if message.wire == "anthropic" else None
     blocks = [block for block in stored if _is_block(block)] if isinstance(stored, list) else []
@@ -44,7 +46,7 @@ def assistant_blocks(
     if not blocks or len(uses) != len(message.calls):
         shown = _rebuilt(message, ids)
     else:
-        shown = _replayed(message, blocks, contract, ids, thinking)
+        shown = _replayed(message, blocks, contract, ids, kinds=(thinking, hosted))
     if demanded and contract["reasoning.empty_ok"] and not _thinks_first(shown):
         shown.insert(0, {"type": "thinking", "thinking": contract["reasoning.placeholder"]})  # R8
     return [] if all(one["type"] in THINKING for one in shown) else shown
@@ -78,10 +80,11 @@ def _replayed(
     blocks: Sequence[Mapping[str, Any]],
     contract: Mapping[str, Any],
     ids: Mapping[str, str],
-    thinking: bool,
+    *,
+    kinds: tuple[bool, bool],
 ) -> list[dict[str, Any]]:
+    thinking, hosted = kinds
     calls = iter(message.calls)
-    elsewhere = message.issuer.get("contract", contract["contract.id"]) != contract["contract.id"]
     shown: list[dict[str, Any]] = []
     for number, block in enumerate(blocks):
         kind = block.get("type")
@@ -99,7 +102,7 @@ def _replayed(
             cut = last and message.raw.get("stop_reason") in CUT_FINISHES
             keep = thinking and not cut and _returns(block, contract)
         else:
-            keep = not (elsewhere and _is_half(block))  # what a provider's own tool left is sealed for it
+            keep = hosted or not _is_half(block)  # what a provider's own tool left is sealed for it
         if keep:
             shown.append(_known(block, contract))
     return shown

@@ -114,22 +114,29 @@ def lacks_carrier(reply: Reply, contract: Mapping[str, Any], *, tools: bool) -> 
     return demands_carrier(contract, bool(reply.calls), tools=tools, since_user=True)
 
 
-def is_foreign(message: AssistantWords, model: str, endpoint: str, contract: Mapping[str, Any]) -> bool:
-    """Whether this message's carriers were made elsewhere than where they would go (R11, AN-08, OR-07).
+def made_elsewhere(message: AssistantWords, endpoint: str, contract: Mapping[str, Any]) -> bool:
+    """Whether another issuer made this message: another endpoint, under another contract.
 
-    A message that does not say who made it counts as the target's own.
+    An endpoint whose contract was corrected is still the same issuer, and so is a second
+    endpoint (another key, another region) of the same contract. A message that does not say
+    who made it counts as the target's own.
     """
-    binding = contract["reasoning.binding"]
     made = message.issuer
-    profile = made.get("contract") or contract["contract.id"]
-    if binding == "none" or not made:
+    other_contract = made.get("contract", contract["contract.id"]) != contract["contract.id"]
+    return bool(other_contract and made.get("endpoint", endpoint) != endpoint)
+
+
+def is_foreign(message: AssistantWords, model: str, endpoint: str, contract: Mapping[str, Any]) -> bool:
+    """Whether this message's carriers were made elsewhere than where they would go (R11, AN-08, OR-07)."""
+    binding, made = contract["reasoning.binding"], message.issuer
+    if made_elsewhere(message, endpoint, contract):
+        # The plain text of Chat may be tied to nothing; what the other wires seal, only its issuer can open.
+        return bool(binding != "none" or message.wire != "chat")
+    if binding == "none":
         return False
-    elsewhere = bool(profile != contract["contract.id"])
-    if binding == "backend":
-        return elsewhere or made.get("endpoint", endpoint) != endpoint
-    if binding == "account":
-        return elsewhere or made.get("endpoint", endpoint) != endpoint or made.get("model", model) != model
-    return elsewhere or made.get("model", model) != model
+    if binding in ("account", "backend") and made.get("endpoint", endpoint) != endpoint:
+        return True
+    return bool(binding != "backend" and made.get("model", model) != model)
 
 
 def orphan_text(result: ResultGiven) -> str:

@@ -318,9 +318,16 @@ def made_by(history: Sequence[Message], **issuer: str) -> list[Message]:
 
 ISSUERS = [
     ("anthropic/anthropic", {"effort": "high"}, {"model": "other"}, "secret thought"),
-    ("anthropic/anthropic", {"effort": "high"}, {"contract": "anthropic-bound/anthropic"}, "secret thought"),
+    (
+        "anthropic/anthropic",
+        {"effort": "high"},
+        {"endpoint": "other", "contract": "compat/anthropic"},
+        "secret thought",
+    ),
     ("openai/responses", {}, {"endpoint": "other"}, "enccal"),
     ("openai/responses", {}, {"model": "other"}, "enccal"),
+    ("compat/responses", {}, {"endpoint": "other", "contract": "openai/responses"}, "enccal"),
+    ("compat/anthropic", {}, {"endpoint": "other", "contract": "anthropic/anthropic"}, "secret thought"),
 ]
 
 
@@ -507,3 +514,9 @@ def test_wc_9_a_carrier_that_was_cut_is_not_sent_and_not_replaced(name: str) -> 
     body = encode(name, [UserWords("t", "q"), words, UserWords("t", "go on")], effort="high")
     assert "half a thou" not in json.dumps(body)
     assert refused(name, body) == []
+
+
+def test_r11_a_corrected_contract_of_the_same_endpoint_keeps_its_own_carriers() -> None:
+    made = {"endpoint": "here", "model": "m", "contract": "compat/anthropic"}
+    body = encode("anthropic/anthropic", made_by(recorded("anthropic"), **made), effort="low")
+    assert json.dumps(body).count("secret thought") == 2
