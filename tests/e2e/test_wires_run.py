@@ -40,3 +40,11 @@ def test_a_tool_round_and_a_second_turn_run_on_every_wire(
         assert done.returncode == 0, done.stderr
         document = json.loads(done.stdout.splitlines()[-1])
         assert document["result"] == "It says hello."
+
+
+def test_case_s29_a_paused_turn_is_sent_back_and_goes_on(world: World) -> None:
+    world.model_says({"text": "Looking.", "server_search": {"sources": 1}, "finish": "pause_turn"}, DONE)
+    declare(world, "anthropic", "anthropic", "/v1")
+    done = world.run("-p", "search", "--output-format", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["result"] == "It says hello."
