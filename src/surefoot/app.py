@@ -10,7 +10,7 @@ import dataclasses
 import os
 import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing
+from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from surefoot.config import Settings
 from surefoot.core.effects import Effect
 from surefoot.core.limits import OLDER, LimitInvalid, Limits, read_limits
 from surefoot.core.model import BarrierLevel, Notice, Owner, Receipt
-from surefoot.errors import SessionHeld, SessionMissing, SettingsError, UsageError
+from surefoot.errors import RecoveryRefused, SessionHeld, SessionMissing, SettingsError, UsageError
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import boot_id, this_process
 from surefoot.ledger.places import OWNERS, PROCESSES, ledger_files
@@ -112,8 +112,11 @@ class App:
         Raises `SessionMissing`, `SessionHeld`, `LedgerError`.
         """
         session_id = await self._which(ref, new=new, continue_newest=continue_newest)
+        # A model that cannot be had must not leave an empty session behind.
+        self.model = self.model or await self._endpoint_model()
         session = await self._own(session_id, take_over=take_over)
-        controller = await self._controller(session)
+        barrier, people, actions = self._around(session)
+        controller = Controller(session, barrier, people, self.model, actions)
         if self.on_notice is not None:
             controller.subscribe(self.on_notice)
         await controller.open()
@@ -145,10 +148,11 @@ class App:
     async def _own(self, session_id: str | None, *, take_over: bool) -> Session:
         opening = self._opening() if session_id is None else None
         wanted = Wanted(session_id, opening=opening, take_over=take_over)
-        times = LeaseTimes(self.limits.lease_seconds, self.limits.lease_renewal_seconds)
+        limits = self.limits
+        times = LeaseTimes(limits.lease_seconds, limits.lease_renewal_seconds, limits.lease_extension_seconds)
         session = await Session.open(self.ledger, self.scheduler, self.owner, wanted, times=times)
         if isinstance(session, Held):
-            raise _held(session, session_id or "")
+            raise _held(session, session_id or "", self.scheduler.now_ms())
         self._stack.push_async_callback(session.close)
         return session
 
@@ -165,11 +169,6 @@ class App:
             return str(self.settings.chosen())
         except SettingsError:
             return self.settings.model  # a part put in its place needs no endpoint
-
-    async def _controller(self, session: Session) -> Controller:
-        barrier, people, actions = self._around(session)
-        model = self.model or await self._endpoint_model(barrier.registry)
-        return Controller(session, barrier, people, model, actions)
 
     def _around(self, session: Session, *, permits: Permits | None = None) -> tuple[Barrier, People, Actions]:
         """Barrier, people and actions of one owned session, wired to each other."""
@@ -212,6 +211,16 @@ class App:
         found = descent_here(self.settings.places.ledgers, recorded=_recorded(session))
         return found.reason, found.ancestry
 
+    def check_take_over(self) -> None:
+        """Refuse a take-over by a process that descends from a tool (UX-119). Raises `RecoveryRefused`."""
+        found = descent_here(self.settings.places.ledgers, recorded=())
+        if found.reason is not None:
+            raise RecoveryRefused(
+                f"Only a person may take a session over ({found.reason}).",
+                code="person_required",
+                reason=found.reason,
+            )
+
     def descent_of(self, pid: int, session: Session) -> Descent:
         """What the parents of a process that connected to us say of it (UX-119)."""
         return descent_of_peer(pid, self.settings.places.ledgers, recorded=_recorded(session))
@@ -237,13 +246,22 @@ class App:
             recovery_tool(),
             *self.extra_tools,
         ]
-        offered = self.settings.offered_tools
+        offered = self._offered()
         packs = packs_in_use(self.settings)
         return Registry(
             self.each_tool(with_packs(tool, packs, JUDGES))
             for tool in tools
             if offered is None or _is_named(tool, offered)
         )
+
+    def _offered(self) -> Sequence[str] | None:
+        """The only tools to offer: those of the command line, else those of the endpoint, else all."""
+        given = self.settings.offered_tools
+        if given is not None:
+            return given
+        with suppress(SettingsError):  # a part put in its place needs no endpoint
+            return self.settings.chosen().endpoint.tools or None
+        return None
 
     def _policy(self, session: Session) -> Policy:
         recovery = self.settings.recovery
@@ -256,7 +274,8 @@ class App:
             person_attached=self.asker is not None,
         )
 
-    async def _endpoint_model(self, registry: Registry) -> Model:
+    async def _endpoint_model(self) -> Model:
+        """The model of the settings, with its key found. Raises `SettingsError`, `ProviderCredentials`."""
         chosen = self.settings.chosen()
         wire = WIRES.get(chosen.endpoint.wire)
         if wire is None:
@@ -266,6 +285,8 @@ class App:
         endpoint = await self._endpoint(chosen)
         own = self.settings.places.settings_folder / "contracts"
         contract = contracts.resolve(endpoint.contract, [own] if own.is_dir() else [])
+        if not chosen.endpoint.key_command:
+            config.read_key(chosen.endpoint)
         client = await self._stack.enter_async_context(Client())
         return EndpointModel(
             client,
@@ -273,7 +294,7 @@ class App:
             wire(),
             contract.with_reasoning_protocol(chosen.endpoint.reasoning_protocol),
             system=self.system(),
-            tools=[ToolSpec(tool.name, tool.description, tool.parameters) for tool in registry],
+            tools=[ToolSpec(tool.name, tool.description, tool.parameters) for tool in self.registry()],
             max_requests=self.settings.recovery.max_requests_per_step,
         )
 
@@ -395,12 +416,16 @@ def find_session(rows: Sequence[SessionRow], ref: str) -> str:
     raise SessionMissing(f"{ref!r} {problem}.", next_command="surefoot session list")
 
 
-def _held(held: Held, session_id: str) -> SessionHeld:
-    when = "at once" if held.how == "at_once" else "when its lease ends"
+def _held(held: Held, session_id: str, now_ms: int) -> SessionHeld:
+    """Who holds it, since when, how its death would be known, and the ways on (UX-51)."""
+    when = "at once" if held.how == "at_once" else "when its lease ends, at most 10 minutes from now"
+    since = f" for {max(0, (now_ms - held.since_ms) // 60_000)} min"
     return SessionHeld(
-        f"Session {session_id} is open in process {held.owner.pid} on {held.owner.host}; if that process dies it is"
-        f" known {when}.",
+        f"Session {session_id} is open in process {held.owner.pid} on {held.owner.host}{since}; if that process dies"
+        f" it is known {when}. Read it with surefoot session show, wait with --wait SECONDS, or take it over"
+        " with --take-over.",
         next_command=f"surefoot session show {session_id}",
+        session_id=session_id,
         pid=held.owner.pid,
         host=held.owner.host,
         since=held.since_ms,

@@ -49,6 +49,8 @@ from surefoot.settings_table import (
 )
 
 BUILT_IN = "built in"
+SMALL_TOOLS = ["read", "list", "glob", "grep", "write", "edit", "shell"]
+"""What the built-in small model is offered: more tools are more than it can choose from."""
 NOT_SETTINGS = frozenset({"SUREFOOT_HOME", "SUREFOOT_TOOL_RECOVERY_RETRY"})
 KEY_COMMAND_SECONDS = 10
 
@@ -76,6 +78,8 @@ class Endpoint:
     key_env: str | None = None
     key_command: tuple[str, ...] = ()
     hosted_tools: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
+    """Names of the only tools this model is offered, as far as `--tools` says nothing; empty offers all."""
     reasoning_protocol: str | None = None
     embedded: bool = False
     """The server of the extra `local`, started by surefoot itself."""
@@ -368,6 +372,7 @@ def _endpoints_of_environment(environ: Mapping[str, str]) -> list[tuple[str, Any
         ("endpoints.local.wire", "chat", ""),
         ("endpoints.local.contract", "llamacpp/chat", ""),
         ("endpoints.local.model", "smollm2", ""),
+        ("endpoints.local.tools", SMALL_TOOLS, ""),
     ]
     return made
 
@@ -437,6 +442,7 @@ def _endpoint_of(name: str, keys: Mapping[str, Any]) -> Endpoint:
         key_env=keys.get("key_env"),
         key_command=tuple(keys.get("key_command", ())),
         hosted_tools=tuple(keys.get("hosted_tools", ())),
+        tools=tuple(keys.get("tools", ())),
         reasoning_protocol=keys.get("reasoning_protocol"),
         embedded=name == "local" and not keys.get("url"),
     )

@@ -147,6 +147,7 @@ SETTINGS: Mapping[str, Form] = {
     "endpoints.*.key_env": Form("text"),
     "endpoints.*.key_command": Form("words"),
     "endpoints.*.hosted_tools": Form("words"),
+    "endpoints.*.tools": Form("words"),
     "endpoints.*.reasoning_protocol": Form("text", ("deepseek", "mimo", "kimi", "none")),
     "recovery.barrier": Form("text", BARRIERS, "reach"),
     "recovery.on_unknown": Form("text", ("stop", "continue"), "stop"),

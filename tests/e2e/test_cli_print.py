@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 from typing import Any
@@ -163,3 +164,52 @@ def test_ux_34_a_model_server_that_hangs_ends_with_124_at_the_time_limit(world: 
         done = world.run("-p", "x", "-m", "far", "--timeout", "1s", "--output-format", "json")
     assert done.returncode == 124
     assert json.loads(done.stdout)["subtype"] == "error_timeout"
+
+
+def test_ux_43_what_nobody_could_be_asked_about_says_so_and_one_line_says_how_to_allow_it(
+    world: World,
+) -> None:
+    write = {"calls": [{"name": "write", "args": {"path": "b.txt", "content": "x"}}]}
+    world.model_says(write, DONE)
+    done = world.run("-p", "write it", "--output-format", "stream-json")
+    told = lines(done.stdout)
+    results = [one["message"]["content"][0]["content"] for one in told if one["type"] == "user"]
+    assert any("did not run: nobody to ask" in str(text) for text in results)
+    (denied,) = told[-1]["permission_denials"]
+    assert denied["message"] == "did not run: nobody to ask" and denied["rule"] == "Write"
+    (hint,) = done.stderr.splitlines()
+    assert "--allowed-tools Write / --permission-mode acceptEdits" in hint
+    assert "did not run: nobody to ask" in world.run("session", "show").stdout
+
+
+def test_ux_34_a_question_that_nobody_could_be_asked_ends_with_4(world: World) -> None:
+    world.model_says({"calls": [{"name": "ask_user", "args": {"question": "Which?"}}]}, DONE)
+    done = world.run("-p", "ask", "--output-format", "json")
+    (document,) = lines(done.stdout)
+    assert done.returncode == 4 and document["subtype"] == "error_question_unanswered"
+    assert document["result"] == DONE["text"], "the turn went on"
+
+
+@pytest.mark.parametrize("arguments", [("-m", "nosuch"), (), ("-m", "far"), ("-m", "local/nosuch")])
+def test_a_run_that_fails_on_its_settings_makes_no_session(world: World, arguments: tuple[str, ...]) -> None:
+    (world.home / "sf").mkdir()
+    (world.home / "sf/config.toml").write_text(
+        '[endpoints.far]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\nkey_env = "NO_SUCH_KEY"\n'
+    )
+    done = world.run("-p", "hi", *arguments) if arguments else world.run("-p", "hi", "-m", "nope")
+    assert done.returncode in (2, 6), done.stderr
+    assert re.match(r"SF-[A-Z-]+: .* next: ", done.stderr), done.stderr
+    assert "ses_" not in world.run("session", "list").stdout
+
+
+def test_ux_50_a_resumed_run_is_named_by_its_name(world: World) -> None:
+    world.model_says({"text": "One."}, {"text": "Two."})
+    world.run("-p", "first", "-n", "auth refactor")
+    done = world.run("-r", "auth refactor", "-p", "second", "--timeout", "30s")
+    assert done.stdout == "Two.\n" and "Resumed. 0 calls settled, 0 open." in done.stderr
+
+
+def test_ux_14_two_words_that_are_no_command_name_the_nearest_and_the_prompt(world: World) -> None:
+    done = world.run("sesion", "lst")
+    assert done.returncode == 2
+    assert "Did you mean session?" in done.stderr and "surefoot 'sesion lst'" in done.stderr

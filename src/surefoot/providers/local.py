@@ -55,7 +55,10 @@ def model_file(name: str) -> Path:
     """
     model = MODELS.get(name)
     if model is None:
-        raise UsageError(f"No local model is called {name!r}. Known: {', '.join(MODELS)}.")
+        raise UsageError(
+            f"No local model is called {name!r}. Known: {', '.join(MODELS)}.",
+            next_command=f"surefoot -m local/{next(iter(MODELS))}",
+        )
     spec = importlib.util.find_spec(model.package)  # found, not imported: its imports need a second llama.cpp
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]

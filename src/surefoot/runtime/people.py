@@ -114,7 +114,12 @@ class People:
 
     def _denied(self, looked: Looked, by: str, verdict: Verdict) -> Permit:
         name = looked.call.asked_name if looked.tool is None else looked.tool.name
-        denial = {"tool": name, "attemptId": looked.call.attempt_id, "by": by, "reason": verdict.reason}
+        denial: dict[str, Any] = {
+            "tool": name,
+            "attemptId": looked.call.attempt_id,
+            "by": by,
+            "reason": verdict.reason,
+        }
         if by == "nobody":
             denial |= {"message": "did not run: nobody to ask", "rule": _rule_for(looked)}
         self.denials.append(denial)

@@ -360,6 +360,11 @@ SENTENCES: Mapping[str, Texts] = {
         "读取：surefoot session show {ref}。等待：--wait SECONDS。在终端接管：--take-over。",
         "讀取：surefoot session show {ref}。等待：--wait SECONDS。在終端機接管：--take-over。",
     ),
+    "nobody_allowed": (
+        "{tools} did not run: nobody to ask. To allow it: {flags}",
+        "{tools} 未执行：没有人可以询问。要允许它：{flags}",
+        "{tools} 未執行：沒有人可以詢問。要允許它：{flags}",
+    ),
     "end_question_unanswered": (
         "A question could not be put to anybody.",
         "有一个问题没有人可以回答。",

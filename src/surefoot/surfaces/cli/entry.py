@@ -144,7 +144,7 @@ def _no_command(arguments: Sequence[str], word: str) -> str:
     near = near or difflib.get_close_matches(word, names, n=1, cutoff=0.0)
     words = " ".join(arguments[list(arguments).index(word) :])
     prompt = shlex.join(["surefoot", words] if " " in words else ["surefoot", "--", words])
-    hint = f" Did you mean {' or '.join(f'surefoot {name}' for name in near)}?" if near else ""
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"{word!r} is no command.{hint} As a prompt: {prompt}"
 
 

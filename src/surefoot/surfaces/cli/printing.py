@@ -18,12 +18,22 @@ from typing import Any
 from surefoot import __version__
 from surefoot.core.model import Notice
 from surefoot.errors import SurefootError
+from surefoot.runtime.permission import EDITS
 from surefoot.surfaces import plain, verdict, view
 from surefoot.surfaces.cli import running
+from surefoot.surfaces.cli.naming import known_as
 from surefoot.surfaces.cli.output import complain, say_json, say_lines
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.words import say
 
+CODES = {
+    "during_execution": "SF-ERROR",
+    "outcome_unknown": "SF-OUTCOME-UNKNOWN",
+    "credentials": "SF-PROVIDER-CREDENTIALS",
+    "provider_refused": "SF-PROVIDER-REFUSED",
+    "session_held": "SF-SESSION-HELD",
+}
+"""The code of a failure that no exception tells, by subtype; a limit or a signal is none."""
 CAPABILITIES = ("receipts", "resume", "outcome_unknown")
 
 
@@ -42,6 +52,9 @@ class _Run:
     _timed_out: bool = False
     _reader_gone: bool = False
     _stopping: Any = None
+    _error: SurefootError | None = None
+    _name: str | None = None
+    """How the session is named in a command: its name, or its short id."""
     _told: dict[str, str] = field(default_factory=dict)
 
     async def whole(self) -> int:
@@ -51,8 +64,7 @@ class _Run:
             await self._session()
         except SurefootError as error:
             self.ending = running.of_error(error)
-            if error.next_command:
-                self.ending = replace(self.ending, reason=f"{error.message} next: {error.next_command}")
+            self._error = error
         except BrokenPipeError:
             self._reader_gone = True
         self._add_what_happened_outside()
@@ -82,8 +94,9 @@ class _Run:
 
     async def _session(self) -> None:
         wish = self.wish
-        async with running.opened(wish) as opened:
+        async with running.opened(wish, on_notice=self._before) as opened:
             self.controller = opened.controller
+            self._name = await known_as(opened.app, opened.controller.session_id)
             self.tally.session_id = opened.controller.session_id
             self.tally.on_disk = True
             opened.controller.subscribe(self._notice)
@@ -122,7 +135,7 @@ class _Run:
     def _say_resumed(self, resumed: dict[str, Any]) -> None:
         """The lines of a resume are printed before anything goes on (UX-50)."""
         look = self.wish.look
-        name = self.wish.resume or self.tally.session_id or ""
+        name = self._name or ""
         lines = [view.resume_line(name, resumed["settled"], resumed["open"], look.language)]
         again = view.rerun_line(resumed["willRunAgain"], look.language)
         complain([*lines, *([again] if again else [])])
@@ -137,7 +150,9 @@ class _Run:
             self._timed_out = True
             self._stop()
         end = await task
-        self.ending = running.judged(end)
+        # A question that nobody could be asked stays a fact of this run, however its turn went on (UX-34).
+        self.ending = replace(running.judged(end), question_unanswered=self.ending.question_unanswered)
+        self._error = end.error
         self.tally.text = end.text
         self.tally.turn_id = end.turn_id
         self.tally.num_turns = end.steps
@@ -150,6 +165,7 @@ class _Run:
         look = self.wish.look
         people = getattr(self.controller, "people", None)
         self.tally.permission_denials = list(people.denials) if people is not None else []
+        self._say_how_to_allow()
         open_calls = running.undecided(snapshot)
         cards = [view.card(call, snapshot, look.language, stopped=True) for call in open_calls]
         self.tally.unknown_outcomes = cards
@@ -168,6 +184,18 @@ class _Run:
         for resource in self.tally.background:
             facts = {key: view.clean(resource.get(key, "?")) for key in ("command", "pid", "log")}
             complain([say("background", look.language, **facts)])
+
+    def _say_how_to_allow(self) -> None:
+        """One line for all calls that nobody could be asked about (UX-43)."""
+        asked = [one for one in self.tally.permission_denials if one.get("by") == "nobody"]
+        if not asked:
+            return
+        names = list(dict.fromkeys(str(one.get("rule") or one["tool"]) for one in asked))
+        flags = f"--allowed-tools {','.join(names)}"
+        if set(names) <= EDITS:
+            flags += " / --permission-mode acceptEdits"
+        tools = ", ".join(dict.fromkeys(view.clean(one["tool"]) for one in asked))
+        complain([say("nobody_allowed", self.wish.look.language, tools=tools, flags=flags)])
 
     def _add_what_happened_outside(self) -> None:
         number = self._signal
@@ -201,6 +229,11 @@ class _Run:
             "position": None,
         }
 
+    def _before(self, notice: Notice) -> None:
+        """What is told before there is a session: the small model is being started."""
+        if notice.kind == "local_model":
+            complain([view.clean(notice.facts["text"])])
+
     def _notice(self, notice: Notice) -> None:
         """A subscriber only draws and never raises: a reader that went away stops the run instead."""
         try:
@@ -217,9 +250,9 @@ class _Run:
             self._line(verdict.assistant_line(facts, session))
         elif notice.kind == "receipt":
             self._receipt(facts, session)
-        elif notice.kind == "answer" and facts.get("verdict") == "nobody":
+        elif notice.kind == "answer" and facts.get("verdict") == "unattended":
             self.ending = replace(self.ending, question_unanswered=True)
-        elif notice.kind not in ("text", "progress", "turn", "user", "question"):
+        elif notice.kind not in ("text", "progress", "turn", "user", "question", "local_model"):
             self._say_notice(notice)
 
     def _receipt(self, facts: dict[str, Any], session: str) -> None:
@@ -269,17 +302,24 @@ class _Run:
             complain([self._why(document)])
 
     def _why(self, document: dict[str, Any]) -> str:
-        """One last line: why, and the next command (UX-29)."""
+        """One last line: its code, why, and the next command (UX-9, UX-29)."""
         language = self.wish.look.language
         key = str(document["subtype"]).removeprefix("error_")
-        why = say(
-            f"end_{key}", language, reason=self.ending.reason or key, n=len(self.tally.unknown_outcomes)
-        )
         cards = self.tally.unknown_outcomes
-        command = cards[0]["command"] if cards else document["resume_command"]
-        if command and "next: " not in why:
-            why += " " + say("end_next", language, command=command)
-        return why
+        error = None if cards else self._error
+        if error is not None:
+            why = f"{error.facts.get('code') or error.code}: {view.clean(error.message)}"
+        else:
+            told = say(f"end_{key}", language, reason=self.ending.reason or key, n=len(cards))
+            why = f"{CODES[key]}: {told}" if key in CODES else told
+        command = cards[0]["command"] if cards else self._way_on(document)
+        return why + (" " + say("end_next", language, command=command) if command else "")
+
+    def _way_on(self, document: dict[str, Any]) -> str | None:
+        """A turn that ended is gone on with; before that, the error itself knows the way."""
+        if document["resume_command"] and (self.tally.turn_id or self._error is None):
+            return f"surefoot -r {self._name}"
+        return None if self._error is None else self._error.next_command
 
 
 def _quiet_output() -> None:
