@@ -495,10 +495,15 @@ class Chat:
         if status != 200:
             code = str(body.get("code", "bad_request"))
             self.say(f"{code}: {refusal(code, language, reason=body.get('reason'))}")
+            record = body.get("record")
+            if record:  # an earlier press made it; it is the outcome, not a failure (UX-66)
+                self.say(f"  {record.get('kind')} · {record.get('who')} · {record.get('channel')}")
         else:
             now = _call_of(body, str(card["attemptId"]))
             if now is not None and now.get("parked"):
                 self.say(say("parked", language))
+                if body.get("replaces"):
+                    self.say(say("parked_replaces", language, word=body["replaces"]))
             elif now is not None and action != "inspect":
                 self._say_decided(now)
         self.show_cards()

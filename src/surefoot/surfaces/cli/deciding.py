@@ -247,6 +247,8 @@ async def _decide(desk: Any, verb: str, attempt: str, given: Given, look: Look) 
         return await _tell_retry(desk, body, attempt, given, look)
     if status == 200 and (call_of(body, attempt) or {}).get("parked"):
         complain([say("parked", look.language)])
+        if body.get("replaces"):
+            complain([say("parked_replaces", look.language, word=body["replaces"])])
         with contextlib.suppress(OSError):
             status, body = await desk.decided(attempt)
     if status != 200:
