@@ -29,10 +29,10 @@ from surefoot.errors import (
     UsageError,
 )
 from surefoot.runtime.requests import Answer, Caller
-from surefoot.surfaces.cli.output import is_person_here
+from surefoot.surfaces.cli.output import complain, is_person_here
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.verdict import Ending
-from surefoot.surfaces.view import is_card, summary_of, with_summaries
+from surefoot.surfaces.view import is_card, short_id, summary_of, with_summaries
 
 HELD_AGAIN_SECONDS = 0.25
 
@@ -100,27 +100,31 @@ async def _session(app: Any, wish: Wish) -> Any:
                 wish.resume or None,
                 new=not wish.go_on and wish.resume is None,
                 continue_newest=wish.go_on or wish.resume == "",
-                take_over=_may_take_over(wish),
             )
-        except SessionHeld:
+        except SessionHeld as held:
             if time.monotonic() >= until:
-                raise
+                if not wish.take_over:
+                    raise
+                _ask_to_take_over(app, held)
+                return await app.session(str(held.facts["session_id"]), take_over=True)
             await asyncio.sleep(HELD_AGAIN_SECONDS)
 
 
-def _may_take_over(wish: Wish) -> bool:
-    """A take-over is a person's word at a terminal: the session's short id is typed (UX-51)."""
-    if not wish.take_over:
-        return False
+def _ask_to_take_over(app: Any, held: SessionHeld) -> None:
+    """A take-over is a person's word at a terminal: the session's short id is typed (UX-51).
+
+    Asked only while the holder lives; an owner proven dead is followed without a word. Raises when it is not given.
+    """
+    app.check_take_over()
     if not is_person_here():
         raise UsageError("--take-over is decided by a person at a terminal.")
     import click
 
-    wanted = wish.resume or ""
-    if not wanted:
-        raise UsageError("--take-over needs the session: surefoot -r SESSION --take-over.")
-    typed = click.prompt(f"Another process holds {wanted}. Type its id to take it over", err=True)
-    return bool(typed.strip() == wanted)
+    wanted = short_id(str(held.facts["session_id"]))
+    complain([held.message, "Every call it is running will count as one that may have happened."])
+    typed = click.prompt(f"Type {wanted} to take it over", default="", show_default=False, err=True)
+    if typed.strip() != wanted:
+        raise held
 
 
 @dataclass(slots=True)
