@@ -28,6 +28,8 @@ class UserWords:
     turn_id: str
     text: str
     facts: str | None = None
+    origin: str = "person"
+    """`person`, or `host` for the fixed words of a recovery (PR-60)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +128,13 @@ class History:
             if payload.get("facts"):
                 self._news.clear()  # told, once (TR-58)
                 self.handed, self.silent = [], False
+        elif entry.kind == Kind.HOST:
+            words = entry.payload.get("text", "")
+            self._last.append(UserWords(entry.payload.get("turnId", ""), words, origin="host"))
+        elif entry.kind == Kind.INCIDENT:
+            if entry.payload.get("state") == "consumed" and entry.payload.get("projected"):
+                # What a recovery request holds stays as it was shown there; later news are facts (PR-46).
+                self._show(int(entry.payload.get("at") or entry.position - 1))
         elif entry.kind == Kind.HAND_OFF:
             # Facts of an earlier interruption that were never told are told with this one (TR-55).
             self.handed += [one for one in entry.payload.get("attempts") or () if one not in self.handed]

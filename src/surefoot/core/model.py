@@ -208,6 +208,10 @@ class Kind(Word):
     """`code`, and the facts of the notice"""
     TODO = "todo"
     """`items`"""
+    INCIDENT = "incident"
+    """`incidentId`, `state`, `projected`, `at`, and `record`: the whole incident as JSON text (PR-19, PR-22)"""
+    HOST = "host"
+    """`turnId`, `text`, `prompt`: words of the host to the model; no user message, no checkpoint (PR-60)"""
 
 
 @dataclass(frozen=True, slots=True)

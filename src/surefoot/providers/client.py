@@ -32,7 +32,7 @@ from surefoot.errors import (
     ProviderUnreachable,
     SettingsError,
 )
-from surefoot.providers.diagnosis import BODY_BYTES, clean_trace, diagnose, error_of
+from surefoot.providers.diagnosis import BODY_BYTES, certainty, clean_trace, diagnose, error_of
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, Wire
 from surefoot.providers.projection import body_bytes, lacks_carrier
 from surefoot.providers.rules import check, refusing
@@ -83,6 +83,38 @@ class Endpoint:
         return urlunsplit((parts.scheme, place, parts.path, "", ""))
 
 
+@dataclass(frozen=True, slots=True)
+class Frozen:
+    """One request made ready: what is asked, as JSON and as the bytes that will leave."""
+
+    request: ModelRequest
+    body: Mapping[str, Any]
+    content: bytes
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the bytes, in hex."""
+        return hashlib.sha256(self.content).hexdigest()
+
+
+def freeze(endpoint: Endpoint, wire: Wire, contract: Mapping[str, Any], request: ModelRequest) -> Frozen:
+    """Encode a request. Deterministic: same input, same bytes."""
+    request = dataclasses.replace(request, endpoint=endpoint.name)
+    body = wire.encode(request, contract)
+    return Frozen(request, body, body_bytes(body))
+
+
+def _hear_validator(error: ProviderError, body: Mapping[str, Any], contract: Mapping[str, Any]) -> None:
+    """Set the findings over the bytes that were sent beside the refusal (PR-10, lines 10 and 16)."""
+    if not isinstance(error, ProviderRefused):
+        return
+    findings = [(one.rule, one.kind) for one in check(body, contract)]
+    heard = certainty(str(error.facts.get("kind")), error.facts.get("status"), findings)
+    error.facts |= {"kind": heard.kind, "certainty": heard.word, "rules": list(heard.rules)}
+    if heard.notes:
+        error.facts["notes"] = list(heard.notes)
+
+
 class Client:
     """Sends model requests from one event loop. Use as an async context manager, or `await close()`.
 
@@ -123,19 +155,30 @@ class Client:
             ProviderUnreachable: no connection, no answer in time, a broken stream, an overload.
             ProviderNonsense: the reply is not of the wire's form.
         """
+        frozen = freeze(endpoint, wire, contract, request)
+        refuse_locally(frozen.body, contract, endpoint)
+        return await self.send_frozen(endpoint, wire, contract, frozen, on_event=on_event)
+
+    async def send_frozen(
+        self,
+        endpoint: Endpoint,
+        wire: Wire,
+        contract: Mapping[str, Any],
+        frozen: Frozen,
+        *,
+        on_event: Callable[[TextDelta], object] | None = None,
+    ) -> Reply:
+        """Send bytes that were made ready before, once. Raises as `send` does; checks nothing anew."""
         place = _place(endpoint)
-        request = dataclasses.replace(request, endpoint=endpoint.name)
-        body = wire.encode(request, contract)
-        refuse_locally(body, contract, endpoint)
-        content = body_bytes(body)
-        told = {"endpoint": endpoint.name, "request_digest": hashlib.sha256(content).hexdigest()}
-        exchange = _Exchange(endpoint, wire, contract, on_event, stream=request.stream)
+        told = {"endpoint": endpoint.name, "request_digest": frozen.digest}
+        exchange = _Exchange(endpoint, wire, contract, on_event, stream=frozen.request.stream)
         try:
-            reply = await exchange.run(self._client(place), content)
+            reply = await exchange.run(self._client(place), frozen.content)
         except ProviderError as error:
             error.facts = {**told, **error.facts, "streamed": exchange.streamed}
+            _hear_validator(error, frozen.body, contract)
             raise
-        return _marked(_marked_at_limit(reply, request), endpoint, contract, request)
+        return _marked(_marked_at_limit(reply, frozen.request), endpoint, contract, frozen.request)
 
     def _client(self, place: SplitResult) -> httpx2.AsyncClient:
         """One client per kind of place: proxies of the environment never see loopback traffic."""

@@ -1,9 +1,9 @@
 """Pure. What a refusal means: one kind, in a fixed order, never guessed.
 
 Owns: normalising a body, its reason texts and codes, the kind (PR-6 to PR-11), the
-error a caller gets, and how long to wait before asking again.
-Does not own: HTTP (`client`), who asks again (`runtime.controller`), certainty and
-incidents, which come with protocol recovery.
+certainty (PR-12), the error a caller gets, and how long to wait before asking again.
+Does not own: HTTP (`client`), who asks again (`runtime.models`), what follows from a
+refusal (`runtime.incidents`).
 
 No sentence of a provider's body leaves this module (PR-16): only kinds and clean identifiers.
 """
@@ -33,6 +33,10 @@ _WINDOW = re.compile(
 )
 _TRANSIENT = frozenset({408, 409, 425})
 _GENERATION = ("tool_use_failed", "failed_generation", "failed to call a function")
+
+_LINKED = ("without its required", "items are not persisted when store")
+_UNCHECKABLE = frozenset({"replay_signature"})
+"""Signature, ciphertext and prefix binding: no client can check them."""
 
 FAMILIES: Mapping[str, Sequence[tuple[str, ...]]] = {
     "replay_pairing": (
@@ -121,6 +125,19 @@ class Refusal:
     body_kind: str
     code: str | None = None
     param: str | None = None
+    linked: bool = False
+    """The reason speaks of items that belong together (OR-03 to OR-05)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Certainty:
+    """A kind after the local validator was heard (PR-10, lines 10 and 16; PR-12)."""
+
+    kind: str
+    word: str
+    """`confirmed`, `reported`, `probable` or `none`."""
+    rules: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +161,27 @@ def diagnose(
     """
     reasons = read_reasons(body, contract)
     kind = _kind(status, body, reasons, contract, complete)
-    return Refusal(kind, status, reasons.body_kind, reasons.code, reasons.param)
+    linked = any(word in text for text in reasons.texts for word in _LINKED)
+    return Refusal(kind, status, reasons.body_kind, reasons.code, reasons.param, linked)
+
+
+def certainty(kind: str, status: int | None, findings: Sequence[tuple[str, str]]) -> Certainty:
+    """How sure a refusal is, given the `(rule id, class)` findings over the bytes that were sent.
+
+    Findings never rename a refusal without a reason; they are stored beside it (PR-12).
+    """
+    rules = tuple(dict.fromkeys(rule for rule, _ in findings))[:16]
+    classes = {found for _, found in findings}
+    if kind in FAMILIES:
+        if kind in classes or kind in _UNCHECKABLE:
+            return Certainty(kind, "confirmed", rules)
+        return Certainty(kind, "reported", rules, ("validator_missed",))
+    if kind == "rejected" and status is not None and 400 <= status < 500:
+        # A reason that nothing matches, and a history that breaks a rule: it may be that (line 16).
+        family = next((found for _, found in findings if found in FAMILIES), None)
+        if family is not None:
+            return Certainty(family, "probable", rules)
+    return Certainty(kind, "none", rules)
 
 
 def is_opaque(status: int | None, body: bytes, *, complete: bool) -> bool:
@@ -377,7 +414,7 @@ def refused_in_reply(error: Any, contract: Mapping[str, Any], *, kind: str | Non
     """The error for an `error` object, or a refusing finish word, under status 200 (S-09, S-30, S-39)."""
     body = json.dumps({"error": error}).encode()
     seen = diagnose(None, body, contract)
-    return error_of(Refusal(kind or seen.kind, 200, seen.body_kind, seen.code, seen.param))
+    return error_of(Refusal(kind or seen.kind, 200, seen.body_kind, seen.code, seen.param, seen.linked))
 
 
 def error_of(refusal: Refusal, **facts: Any) -> ProviderError:
@@ -389,6 +426,7 @@ def error_of(refusal: Refusal, **facts: Any) -> ProviderError:
         "body_kind": refusal.body_kind,
         "provider_code": refusal.code,
         "param": refusal.param,
+        "linked": refusal.linked,
         "transient": refusal.kind in ("transient", "rate"),
         **facts,
     }

@@ -14,12 +14,15 @@ from typing import Any
 
 from surefoot.core.guards import Guards
 from surefoot.core.history import History
+from surefoot.core.incident import Incident, incidents_of
 from surefoot.core.model import BarrierLevel, Draft, Entry, Kind, Owner
 from surefoot.errors import LedgerError, LedgerUncertain, StaleEpoch
 from surefoot.ledger.port import Appended, Claim, Held, Judge, Ledger, NotAppended
 from surefoot.runtime.scheduler import Scheduler
 
 UNCERTAIN_TRIES = 3
+RECORD_LOST = "recovery_record_lost"
+"""Code of the entry that says an incident may be among the entries that were lost (PR-99)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +76,10 @@ class Session:
         self.guards = Guards()
         self.asked: dict[str, str] = {}
         """Attempt → question id of every question put so far (TR-169)."""
+        self.incidents: list[Incident] = []
+        """Every incident record so far, oldest first; the newest of an id is that incident (PR-19)."""
+        self.record_lost_at: int | None = None
+        """Length of the model view when the ledger's tail was found lost (PR-99)."""
         self.answered: set[str] = set()
         """Attempts whose question has a stored answer of a person."""
         self._history: History | None = None
@@ -220,6 +227,10 @@ class Session:
             self.recorded_level = entry.payload.get("barrier")
         elif entry.kind == Kind.BARRIER_SET:
             self.recorded_level = entry.payload["new"]
+        elif entry.kind == Kind.INCIDENT:
+            self.incidents += incidents_of([entry])
+        elif entry.kind == Kind.NOTICE and entry.payload.get("code") == RECORD_LOST:
+            self.record_lost_at = int(entry.payload.get("view") or 0)
         elif entry.kind == Kind.QUESTION:
             self.asked[entry.payload["attemptId"]] = entry.payload["questionId"]
         elif entry.kind == Kind.ANSWER and entry.payload.get("verdict") == "answered":

@@ -1,0 +1,185 @@
+"""Pure. Which repairs a refusal needs: the levels per family, least destructive first (PR-53).
+
+Owns: the plan of each family, the order of levels, stopping at the first that holds (PR-50).
+Does not own: what a repair does (`repairs`), the ordinary repairs of every request
+(`projection`: R1 to R8, R12, R13 are in the refused bytes already), who may recover
+(`core.incident`).
+Promises: projection:valid, projection:pure. Levels are never added to be safe.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.core.history import AssistantWords, Message, UserWords
+from surefoot.providers.projection import demands_carrier
+from surefoot.providers.repairs import (
+    DROP_BLOCKS,
+    OMIT_CARRIER,
+    REMOVE_SEGMENT,
+    UNLINK,
+    Repair,
+    asks_to_drop,
+    has_carrier,
+    repaired,
+)
+from surefoot.providers.rules import Finding, check, refusing
+
+Encode = Callable[[Sequence[Message], bool], Mapping[str, Any]]
+"""Messages, and whether the service is asked to drop blocks (R9) → request body."""
+
+FAMILY_LEVELS: Mapping[str, tuple[str, ...]] = {
+    "replay_pairing": (REMOVE_SEGMENT,),
+    "replay_ids": (UNLINK, REMOVE_SEGMENT),
+    "replay_arguments": (REMOVE_SEGMENT,),
+    "replay_reasoning": (UNLINK, OMIT_CARRIER, REMOVE_SEGMENT),
+    "replay_signature": (DROP_BLOCKS, OMIT_CARRIER, REMOVE_SEGMENT),
+}
+"""What is left of PR-53 for an incident: the lossless levels have been tried on every request."""
+LINK_RULES = frozenset({"OR-03", "OR-04", "OR-05", "OR-06"})
+WORDLESS = frozenset({"upstream_reason_missing", "upstream_reason_unrecognised"})
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The refusal to be repaired, and what the local validator said of the bytes that were sent."""
+
+    kind: str
+    findings: tuple[Finding, ...] = ()
+    linked: bool = False
+    """The refusal speaks of linked items (OR-03 to OR-06)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ground:
+    """What a plan is made on: the frozen prefix, its contract and wire, and the repairs in force."""
+
+    messages: Sequence[Message]
+    contract: Mapping[str, Any]
+    encode: Encode
+    in_force: tuple[Repair, ...] = ()
+    tools: bool = True
+    may_drop: bool = False
+    """The endpoint lets the service drop blocks (AN-09)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Repairs that change the encoded prefix and satisfy the validator; those in force included."""
+
+    repairs: tuple[Repair, ...]
+    added: tuple[Repair, ...]
+    body: Mapping[str, Any]
+
+
+def plan(ground: Ground, refused: Refused) -> Plan | None:
+    """The first level that holds, or None when nothing can be changed (`nothing_to_change`)."""
+    before = _messages_of(
+        ground.encode(repaired(ground.messages, ground.in_force), asks_to_drop(ground.in_force))
+    )
+    for added in _levels(ground, refused):
+        new = tuple(one for one in added if one not in ground.in_force)
+        if not new:
+            continue
+        repairs = (*ground.in_force, *new)
+        body = ground.encode(repaired(ground.messages, repairs), asks_to_drop(repairs))
+        dropping = asks_to_drop(new)  # a field of the request, which changes no message
+        if (dropping or _messages_of(body) != before) and _clean(
+            check(body, ground.contract), refused, dropping
+        ):
+            return Plan(repairs, new, body)
+    return None
+
+
+def _messages_of(body: Mapping[str, Any]) -> Any:
+    return body.get("messages", body.get("input"))
+
+
+def _clean(findings: list[Finding], refused: Refused, dropping: bool) -> bool:
+    """The validator passes, and nothing of the refused family is left at any level."""
+    if refusing(findings):
+        return False
+    return dropping or not any(one.kind == refused.kind for one in findings)
+
+
+def _levels(ground: Ground, refused: Refused) -> list[list[Repair]]:
+    if refused.kind in WORDLESS:
+        return [*_levels_of_findings(ground, refused), *_wordless(ground)]
+    levels: list[list[Repair]] = []
+    so_far: list[Repair] = []
+    for rid in FAMILY_LEVELS.get(refused.kind, ()):
+        added = _level(rid, ground, refused)
+        if added is None:
+            continue
+        if rid == REMOVE_SEGMENT:
+            gone = {place for _, place in added}
+            added = [*(one for one in so_far if one[0] == OMIT_CARRIER and one[1] not in gone), *added]
+        so_far = added
+        levels.append(added)
+    return levels
+
+
+def _levels_of_findings(ground: Ground, refused: Refused) -> list[list[Repair]]:
+    """V never renames a wordless refusal; its ladders are tried first (PR-12, PR-53)."""
+    families = dict.fromkeys(one.kind for one in refused.findings if one.kind in FAMILY_LEVELS)
+    return [
+        level
+        for family in families
+        for level in _levels(ground, Refused(family, refused.findings, refused.linked))
+    ]
+
+
+def _wordless(ground: Ground) -> list[list[Repair]]:
+    """Carriers and every message whose reasoning is required; else the open tool segments (PR-53)."""
+    last_user = _last_user(ground.messages)
+    required = [
+        place
+        for place, one in enumerate(ground.messages)
+        if isinstance(one, AssistantWords)
+        and demands_carrier(
+            ground.contract, bool(one.calls), tools=ground.tools, since_user=place > last_user
+        )
+    ]
+    first = [(OMIT_CARRIER, place) for place in _carriers(ground) if place not in required]
+    first += [(REMOVE_SEGMENT, place) for place in required]
+    newest = [(REMOVE_SEGMENT, place) for place in _segments(ground.messages) if place > last_user]
+    return [level for level in (first, newest) if level]
+
+
+def _level(rid: str, ground: Ground, refused: Refused) -> list[Repair] | None:
+    """The repairs of one level, or None where it has nothing to work on."""
+    if rid == DROP_BLOCKS:
+        return [(DROP_BLOCKS, -1)] if ground.may_drop else None
+    if rid == UNLINK:
+        linked = refused.linked or any(one.rule in LINK_RULES for one in refused.findings)
+        places = [n for n, one in enumerate(ground.messages) if _is_item_list(one)] if linked else []
+        return [(UNLINK, place) for place in places] or None
+    if rid == OMIT_CARRIER:
+        return [(OMIT_CARRIER, place) for place in _carriers(ground)] or None
+    return [(REMOVE_SEGMENT, place) for place in _segments(ground.messages)] or None
+
+
+def _carriers(ground: Ground) -> list[int]:
+    return [place for place, one in enumerate(ground.messages) if has_carrier(one)]
+
+
+def _segments(messages: Sequence[Message]) -> list[int]:
+    """Every tool segment, by the position of its assistant message."""
+    return [n for n, one in enumerate(messages) if isinstance(one, AssistantWords) and one.calls]
+
+
+def _is_item_list(message: Message) -> bool:
+    return isinstance(message, AssistantWords) and message.wire == "responses"
+
+
+def _last_user(messages: Sequence[Message]) -> int:
+    return max(
+        (
+            n
+            for n, one in enumerate(messages)
+            if isinstance(one, UserWords) and one.origin == "person" and one.text
+        ),
+        default=-1,
+    )
