@@ -155,3 +155,36 @@ def test_tr_110_a_general_command_has_no_verifier_and_the_inspection_says_so(sta
     found = looked["calls"][0]["inspection"]
     assert (found["state"], found["reason"], found["verifier"]) == ("unknown", "no_verifier", "process")
     assert "Nothing can look up what a shell command did" in found["summary"]
+
+
+def test_tr_135_a_commit_proven_absent_and_fenced_is_retried_once_by_a_person(staged: World) -> None:
+    hook(staged, "pre-commit", "touch started; exec sleep 60")
+    run = interrupted(staged)
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=30)
+    wait_for(lambda: not holders(staged))
+    (staged.project / ".git/hooks/pre-commit").unlink()
+    (staged.project / ".git/index.lock").unlink(missing_ok=True)
+    (staged.home / "sf/config.toml").write_text('[permissions]\nallow = ["Bash(git commit *)"]\n')
+    staged.more["SUREFOOT_TOOL_RECOVERY_RETRY"] = "1"
+    attempt = only_call(staged)["attemptId"]
+    looked = json.loads(staged.run("recover", "inspect", attempt, "--json").stdout)
+    inspection = looked["calls"][0]["inspectionId"]
+    done = staged.run("recover", "retry", attempt, "--inspection", inspection)
+    assert done.returncode == 0, done.stderr + done.stdout
+    wait_for(lambda: git(staged, "rev-list", "--count", "HEAD") == "2")
+    again = staged.run("recover", "retry", attempt, "--inspection", inspection)
+    assert "already_resolved" in again.stderr and git(staged, "rev-list", "--count", "HEAD") == "2"
+
+
+def test_tr_135_a_general_command_is_not_retried_for_want_of_a_verifier(staged: World) -> None:
+    run = interrupted(staged, "touch started; sleep 60; git commit -m x")
+    run.send_signal(signal.SIGINT)
+    run.communicate(timeout=30)
+    wait_for(lambda: not holders(staged))
+    staged.more["SUREFOOT_TOOL_RECOVERY_RETRY"] = "1"
+    attempt = only_call(staged)["attemptId"]
+    looked = json.loads(staged.run("recover", "inspect", attempt, "--json").stdout)
+    inspection = looked["calls"][0]["inspectionId"]
+    refused = staged.run("recover", "retry", attempt, "--inspection", inspection, "--json")
+    assert json.loads(refused.stdout)["code"] == "retry_verifier_missing", refused.stdout

@@ -24,6 +24,7 @@ from surefoot.runtime.inspection import inspect
 from surefoot.runtime.live import Batch, Call
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import Tool, classify
+from surefoot.verifiers.port import sees_effects
 
 
 class Retrying:
@@ -59,7 +60,7 @@ class Retrying:
             attempts_left=crash_count(receipt, self._session.book) < self._limits.crash_attempts,
             at_origin=receipt.origin_attempt_id is None,
             tool_present=tool is not None,
-            verifier_present=tool is not None and tool.verifier_for(receipt) is not None,
+            verifier_present=tool is not None and sees_effects(tool.verifier_for(receipt)),
             scope_unchanged=tool is not None and self._is_as_before(tool, receipt),
             key_alive=tool is not None and self._key_alive(tool, receipt),
         )

@@ -86,5 +86,10 @@ class DeclaredVerifier(Protocol):
     operations: tuple[Operation, ...]
 
 
+def sees_effects(verifier: EffectVerifier | None) -> bool:
+    """Whether a verifier can see the effect itself; one that only knows the processes says `sees_effects = False`."""
+    return verifier is not None and bool(getattr(verifier, "sees_effects", True))
+
+
 class WriteAttempted(Exception):
     """A verifier tried to write through what it was given to read with; its verdict is void (TR-103)."""

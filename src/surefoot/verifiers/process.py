@@ -37,6 +37,8 @@ class ProcessVerifier:
 
     name = "process"
     far = False
+    sees_effects = False
+    """A retry needs a verifier that does (TR-135)."""
     operations = (("run folder", EffectClass.READ_ONLY),)
 
     def __init__(self, sight: Callable[[Receipt], RunSight]) -> None:
