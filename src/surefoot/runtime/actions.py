@@ -36,13 +36,14 @@ from surefoot.errors import LedgerError
 from surefoot.ledger.port import NotAppended
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.choices import Choices
+from surefoot.runtime.inside import inside_tool_body
 from surefoot.runtime.inspection import inspect
 from surefoot.runtime.live import Batch, Call
 from surefoot.runtime.reconcile import Reconciled, Supervision, reconcile
 from surefoot.runtime.requests import KINDS, Answer, Caller, malformed, storage_failed
 from surefoot.runtime.retrying import Retrying, effect_of
 from surefoot.runtime.session import Session
-from surefoot.runtime.tools import classify, inside_tool_body
+from surefoot.runtime.tools import classify
 from surefoot.verifiers.port import IntentVerifier
 
 DEATHS_WINDOW = 1024

@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from surefoot.core.canonical import canonical_json
 from surefoot.core.effects import UNDECLARED, Effect
 from surefoot.core.model import EffectClass, EffectTrace, Grade, Receipt, State
 from surefoot.errors import BrokenInvariant, OutcomeUnknown, Signal, ToolError, UsageError
+from surefoot.runtime.inside import marked
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.verifiers.port import (
     OBSERVED,
@@ -66,6 +66,8 @@ class Outcome:
     """None lets the class decide: `possible` for writes, `none` for reads (TR-39)."""
     transient: bool = False
     """The same thing may work in a moment (TR-163)."""
+    retry_after_seconds: float | None = None
+    """How long the far side asked to be left alone, where it did (TR-164)."""
     executor: str | None = None
     """`ended`, `alive` or `not_proven` when the body knows; else the runtime tells."""
 
@@ -246,14 +248,6 @@ NEVER_RAN = Outcome(
 )
 
 
-_INSIDE: ContextVar[bool] = ContextVar("inside_tool_body", default=False)
-
-
-def inside_tool_body() -> bool:
-    """Whether the running code belongs to a tool body, its tasks included: such code decides nothing (TR-130)."""
-    return _INSIDE.get()
-
-
 async def invoke(
     tool: Tool, attempt: LiveAttempt, arguments: Arguments, *, entrance: Entrance, scheduler: Scheduler
 ) -> Outcome:
@@ -261,12 +255,12 @@ async def invoke(
 
     Every end becomes an `Outcome`; nothing a body raises passes, but for `Signal`.
     """
-    outside = _INSIDE.set(True)
     try:
         if tool.body is not None:
             if not entrance.enter():
                 return NEVER_RAN
-            answer = await tool.body(attempt, arguments)
+            with marked():
+                answer = await tool.body(attempt, arguments)
         else:
             answer = await scheduler.thread(
                 _entering(tool, attempt, arguments, entrance), f"tool {tool.name}"
@@ -275,8 +269,6 @@ async def invoke(
         raise
     except BaseException as error:
         return outcome_of_exception(error, entrance)
-    finally:
-        _INSIDE.reset(outside)
     return Outcome(answer) if isinstance(answer, str) else answer
 
 
@@ -288,8 +280,8 @@ def _entering(
             return NEVER_RAN
         if tool.sync_body is None:
             raise BrokenInvariant(f"tool {tool.name!r} has no body")
-        _INSIDE.set(True)  # this thread runs nothing but the body
-        return tool.sync_body(attempt, arguments)
+        with marked():
+            return tool.sync_body(attempt, arguments)
 
     return run
 
@@ -329,6 +321,7 @@ def _failed_as_told(error: ToolError) -> Outcome:
         error_kind=str(error.facts.get("kind") or "tool_error"),
         effect_trace=None if trace is None else EffectTrace(trace),
         transient=bool(error.facts.get("transient")),
+        retry_after_seconds=error.facts.get("retry_after_seconds"),
     )
 
 
