@@ -360,6 +360,16 @@ SENTENCES: Mapping[str, Texts] = {
         "读取：surefoot session show {ref}。等待：--wait SECONDS。在终端接管：--take-over。",
         "讀取：surefoot session show {ref}。等待：--wait SECONDS。在終端機接管：--take-over。",
     ),
+    "small_model_reads": (
+        "the local model reads; its first words take a while",
+        "本地模型正在阅读，第一个词需要等一会儿",
+        "本機模型正在閱讀，第一個詞需要等一會兒",
+    ),
+    "small_model_began": (
+        "first words after {seconds} s",
+        "{seconds} 秒后开始回答",
+        "{seconds} 秒後開始回答",
+    ),
     "nobody_allowed": (
         "{tools} did not run: nobody to ask. To allow it: {flags}",
         "{tools} 未执行：没有人可以询问。要允许它：{flags}",

@@ -53,6 +53,8 @@ class _Run:
     _reader_gone: bool = False
     _stopping: Any = None
     _error: SurefootError | None = None
+    _asked_at: float | None = None
+    """When the small model was first asked; None once its first words were told."""
     _name: str | None = None
     """How the session is named in a command: its name, or its short id."""
     _told: dict[str, str] = field(default_factory=dict)
@@ -144,6 +146,9 @@ class _Run:
         prompt = self.wish.prompt
         work = controller.submit(prompt) if prompt.strip() else controller.go_on()
         task = asyncio.ensure_future(work)
+        if self.wish.output == "text" and self.wish.settings.chosen().endpoint.embedded:
+            self._asked_at = time.monotonic()
+            complain([say("small_model_reads", self.wish.look.language)])
         limit = self.wish.timeout_seconds
         done, _ = await asyncio.wait({task}, timeout=limit)
         if not done:
@@ -246,6 +251,10 @@ class _Run:
         session = self.tally.session_id or ""
         facts = dict(notice.facts)
         facts["ledgerPosition"] = facts.get("position")
+        if notice.kind in ("text", "assistant") and self._asked_at is not None:
+            seconds = round(time.monotonic() - self._asked_at)
+            self._asked_at = None
+            complain([say("small_model_began", self.wish.look.language, seconds=seconds)])
         if notice.kind == "assistant":
             self._line(verdict.assistant_line(facts, session))
         elif notice.kind == "receipt":
