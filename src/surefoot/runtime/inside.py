@@ -3,22 +3,19 @@
 Owns: the mark that a body, its tasks and its threads carry. Does not own: what follows from
 it (`actions`); child processes, which are told by their parents (`tools.processes.ancestry`).
 
-Tasks inherit the mark by their context. A thread inherits no context, so the start of one is
-watched by an audit hook, set when the first body is entered and never on import. A
-hostile library can take the mark off again; it could as well write the ledger's file.
+Tasks inherit the mark by their context. A thread inherits none, so `Thread.start` is wrapped
+when the first body is entered, and never on import. A hostile library can take the mark off
+again; it could as well write the ledger's file.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
 
 _INSIDE: ContextVar[bool] = ContextVar("inside_tool_body", default=False)
-_START = "_thread.start_new_thread"
 _watching = threading.Lock()
 
 
@@ -39,17 +36,17 @@ def marked() -> Iterator[None]:
 
 
 def _watch() -> None:
-    # Taken once and never given back: a hook cannot be taken away, so a second one would only cost.
-    if _watching.acquire(blocking=False):
-        sys.addaudithook(_thread_starts)
+    """Let a thread that a marked one starts carry the mark."""
+    if not _watching.acquire(blocking=False):
+        return  # taken once and never given back
+    start = threading.Thread.start
 
+    def start_marked(thread: threading.Thread) -> None:
+        if _INSIDE.get():
+            thread.run = _inside(thread.run)  # type: ignore[method-assign]
+        start(thread)
 
-def _thread_starts(event: str, arguments: tuple[Any, ...]) -> None:
-    if event != _START or not _INSIDE.get():
-        return
-    thread = getattr(arguments[0], "__self__", None)
-    if isinstance(thread, threading.Thread):
-        thread.run = _inside(thread.run)  # type: ignore[method-assign]
+    threading.Thread.start = start_marked  # type: ignore[method-assign]
 
 
 def _inside(run: Callable[[], None]) -> Callable[[], None]:
