@@ -7,12 +7,12 @@ cancelled. Does not own: HTTP (`providers.client`), what a refusal means (there 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from surefoot.core.history import Message
 from surefoot.core.model import Notice
 from surefoot.errors import ProviderError
-from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.client import Client, Endpoint, Frozen, freeze, refuse_locally
 from surefoot.providers.diagnosis import next_wait
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, ToolSpec, Wire
 from surefoot.runtime.scheduler import Scheduler
@@ -34,6 +34,30 @@ class Model(Protocol):
         ...
 
 
+@runtime_checkable
+class Replaying(Protocol):
+    """A model whose requests can be made ready, looked at, and sent as they are: what recovery needs."""
+
+    contract: Mapping[str, Any]
+    max_requests: int
+    """The most requests of one step, re-requests and a recovery together (PR-5)."""
+    has_tools: bool
+    may_drop_blocks: bool
+    """Whether the service may be asked to drop blocks of another conversation (AN-09)."""
+
+    def target(self) -> Mapping[str, Any]:
+        """What an incident's budget is bound to: wire, URL, model, contract, thinking and effort (PR-19)."""
+        ...
+
+    def freeze(self, messages: Sequence[Message], *, drop_blocks: bool = False) -> Any:
+        """The request as `body`, `content` and `digest`. Pure."""
+        ...
+
+    async def send(self, frozen: Any, on_delta: Callable[[TextDelta], None]) -> Reply:
+        """Send these very bytes, once. Raises `ProviderError`."""
+        ...
+
+
 async def ask_until_answered(
     model: Model,
     messages: Sequence[Message],
@@ -41,23 +65,32 @@ async def ask_until_answered(
     scheduler: Scheduler,
     on_delta: Callable[[TextDelta], None],
     notify: Callable[[Notice], None],
+    counted: list[int] | None = None,
 ) -> Reply:
     """Ask for one step, waiting visibly between transient refusals. Nothing ran yet, so asking again is harmless.
 
-    Raises the last `ProviderError`.
+    `counted[0]` is the number of requests so far. Raises the last `ProviderError`.
     """
     tries = 0
     while True:
         try:
+            if counted is not None:
+                counted[0] += 1
             return await model.complete(messages, on_delta)
         except ProviderError as error:
             tries += 1
-            wait = model.wait_seconds(error, tries)
+            wait = 0.0 if tries == 1 and _passed_once(error) else model.wait_seconds(error, tries)
             if wait is None:
                 raise
             facts = {"code": error.code, "cause": error.message, "waitSeconds": wait, "try": tries}
             notify(Notice("model_wait", facts))
         await scheduler.sleep(wait)
+
+
+def _passed_once(error: ProviderError) -> bool:
+    """R0: the very same ciphertext was accepted a moment later (OR-07), so it is asked for once more (PR-39)."""
+    facts = error.facts
+    return facts.get("provider_code") == "invalid_encrypted_content" and not facts.get("streamed")
 
 
 class EndpointModel:
@@ -74,21 +107,34 @@ class EndpointModel:
         tools: Sequence[ToolSpec],
         max_requests: int = 6,
         max_output_tokens: int | None = None,
+        effort: str | None = None,
     ) -> None:
+        self.contract = contract
+        self.max_requests = max_requests
+        self.has_tools = bool(tools)
         self.wire = wire.name
         self.batch_split = bool(contract["pairing.batch_split"])
         self.repeated_ids = str(contract["ids.repeated_in_reply"])
         self.endpoint = endpoint
         self._client = client
         self._wire = wire
-        self._contract = contract
         self._system = system
         self._tools = tuple(tools)
-        self._max_requests = max_requests
+        self._effort = effort
         self._max_output_tokens = max_output_tokens
+        beta = any(name.lower() == "anthropic-beta" for name in endpoint.headers)
+        self.may_drop_blocks = (
+            bool(contract["reasoning.drop_block"]) and beta and effort not in (None, "none")
+        )
 
     async def complete(self, messages: Sequence[Message], on_delta: Callable[[TextDelta], None]) -> Reply:
         """One request to the endpoint, streamed. Raises `ProviderError`."""
+        frozen = self.freeze(messages)
+        refuse_locally(frozen.body, self.contract, self.endpoint)
+        return await self.send(frozen, on_delta)
+
+    def freeze(self, messages: Sequence[Message], *, drop_blocks: bool = False) -> Frozen:
+        """The request for these messages, made ready. Same input, same bytes."""
         request = ModelRequest(
             model=self.endpoint.model,
             system=self._system,
@@ -96,9 +142,35 @@ class EndpointModel:
             tools=self._tools,
             stream=True,
             max_output_tokens=self._max_output_tokens,
+            effort=self._effort,
         )
-        return await self._client.send(self.endpoint, self._wire, self._contract, request, on_event=on_delta)
+        frozen = freeze(self.endpoint, self._wire, self.contract, request)
+        return frozen.dropping_blocks() if drop_blocks else frozen
+
+    async def send(self, frozen: Frozen, on_delta: Callable[[TextDelta], None]) -> Reply:
+        """Send these very bytes, once. Raises `ProviderError`."""
+        return await self._client.send_frozen(
+            self.endpoint, self._wire, self.contract, frozen, on_event=on_delta
+        )
+
+    def target(self) -> dict[str, Any]:
+        """What an incident's budget is bound to (PR-19)."""
+        return {
+            "wire": self.wire,
+            "url": self.endpoint.shown_url,
+            "model": self.endpoint.model,
+            "contract": str(self.contract["contract.id"]),
+            "digest": str(getattr(self.contract, "digest", "")),
+            "thinking": self.endpoint.reasoning_protocol,
+            "effort": self._effort,
+        }
 
     def wait_seconds(self, error: ProviderError, tries: int) -> float | None:
-        """As the endpoint's diagnosis says; a refusal that is not transient is never asked again."""
-        return next_wait(tries, error.facts, max_requests=self._max_requests)
+        """As the endpoint's diagnosis says; a refusal that is not transient is never asked again.
+
+        A reply that broke off after its first words is not asked for again either: the provider may have
+        counted it, and a person sees what came (PR-39 knows transport faults before any output alone).
+        """
+        if error.facts.get("streamed"):
+            return None
+        return next_wait(tries, error.facts, max_requests=self.max_requests)
