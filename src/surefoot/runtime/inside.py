@@ -46,7 +46,7 @@ def _watch() -> None:
             thread.run = _inside(thread.run)  # type: ignore[method-assign]
         start(thread)
 
-    threading.Thread.start = start_marked  # type: ignore[method-assign]
+    threading.Thread.start = start_marked  # type: ignore[assignment, method-assign]
 
 
 def _inside(run: Callable[[], None]) -> Callable[[], None]:
