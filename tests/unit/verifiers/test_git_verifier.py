@@ -41,7 +41,7 @@ def test_the_git_verifier_fits_the_port_and_only_reads() -> None:
         "git commit -m 'second thing' -m 'a paragraph  ' -m '# no comment'",
         "git commit -F ../message.txt",
         "git add -A && git commit -m 'second thing' 2>&1",
-        "git add -A && git commit -m \"$(cat <<'EOF'\nsecond \"thing\" $HOME `x`\n\nmore (words)\nEOF\n)\"",
+        'git add -A && git commit -m "$(cat <<\'EOF\'\nsecond "thing" $HOME `x`\n\nmore (words)\nEOF\n)"',
         "git add g.txt && git commit --no-verify -m 'second thing'",
         "cd sub && git -C .. commit --allow-empty -m 'second thing'",
     ],
