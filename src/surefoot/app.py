@@ -128,7 +128,7 @@ class App:
         Raises `SessionMissing`, `SessionHeld`, `LedgerError`.
         """
         session = await self._own(session_id, take_over=False)
-        barrier, _, actions = self._around(session, permits=_let)
+        barrier, _, actions = self._around(session, permits=_let, registry=Registry())
         guarded = Guarded(session, barrier, actions)
         await guarded.open()
         return guarded
@@ -170,9 +170,11 @@ class App:
         except SettingsError:
             return self.settings.model  # a part put in its place needs no endpoint
 
-    def _around(self, session: Session, *, permits: Permits | None = None) -> tuple[Barrier, People, Actions]:
+    def _around(
+        self, session: Session, *, permits: Permits | None = None, registry: Registry | None = None
+    ) -> tuple[Barrier, People, Actions]:
         """Barrier, people and actions of one owned session, wired to each other."""
-        registry = self.registry(session)
+        registry = self.registry(session) if registry is None else registry
         permissions = self.settings.permissions
         roots = tuple(str(root) for root in self.place.roots)
         rules = parse_rules(permissions.allow, permissions.ask, permissions.deny, roots=roots)

@@ -127,6 +127,7 @@ class GuardedSession:
         Raises: as `runtime.guarded.Guarded.call`.
         """
         tool = tool_of(function, effect=effect, reach=reach, name=name, **declared)
+        self._entered().add(tool)
         self._entered().declare(tool)
 
         async def call(*, identity: str | None = None, **arguments: Any) -> Any:

@@ -43,10 +43,20 @@ class Guarded:
         return self.session.session_id
 
     async def open(self) -> None:
-        """Judge what a dead owner left and look locally; no body runs (TR-48)."""
+        """Judge what a dead owner left; no body runs (TR-48).
+
+        Nothing is looked at yet: the functions whose verifiers could look are not guarded so far.
+        """
         await self.session.history()
         await self.actions.recover()
-        await self.actions.look()
+
+    def add(self, tool: Tool) -> None:
+        """Make a tool known to this session. Raises `UsageError` when another one has its name."""
+        known = self.barrier.registry.resolve(tool.name)
+        if known is None:
+            self.barrier.registry.add(tool)
+        elif known is not tool:
+            raise UsageError(f"another function is guarded as {tool.name!r} already; give this one a `name`")
 
     def declare(self, tool: Tool) -> None:
         """Make a tool known, so that its open calls of earlier runs can be looked up too."""
