@@ -96,3 +96,29 @@ def test_the_facade_is_small_and_every_name_of_it_exists() -> None:
     assert len(surefoot.__all__) <= 45
     for name in surefoot.__all__:
         assert getattr(surefoot, name) is not None
+
+
+async def test_tr_6_a_large_result_comes_back_from_its_blob_whole_also_on_a_second_pass(
+    tmp_path: Path,
+) -> None:
+    ran = []
+
+    async def large(size: int) -> str:
+        ran.append(size)
+        return "x" * size
+
+    async with surefoot.open(tmp_path, ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        guarded = session.guard(large, effect="READ_ONLY")
+        for _ in range(2):
+            assert await guarded(size=1_500_000, identity="one") == "x" * 1_500_000
+    assert ran == [1_500_000]
+
+
+async def test_two_functions_under_one_name_are_refused_and_no_built_in_tool_is_met(tmp_path: Path) -> None:
+    async def write(path: str) -> str:
+        return path
+
+    async with surefoot.open(tmp_path, ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        assert await session.guard(write, effect="READ_ONLY")(path="a") == "a"
+        with pytest.raises(surefoot.UsageError, match="write"):
+            session.guard(write, effect="READ_ONLY")

@@ -96,7 +96,7 @@ class Guarded:
         earlier = self.session.book.attempts(call_id)
         settled = _speaks_for(earlier)
         if settled is not None:
-            return self._told(settled)
+            return await self._told(settled)
         attempt_id = self.session.scheduler.new_id("att")
         text = canonical_json(dict(arguments))
         asked = {"attemptId": attempt_id, "callId": call_id, "turnId": self._turn_id, "position": 0}
@@ -104,16 +104,21 @@ class Guarded:
             Draft(Kind.DISPATCHED, {**asked, "askedName": tool.name, "arguments": text})
         )
         looked = self.barrier.look(Call(self._turn_id, call_id, attempt_id, tool.name, text))
-        return self._told(await self.barrier.run(looked, Batch()))
+        return await self._told(await self.barrier.run(looked, Batch()))
 
     def _known_as(self, identity: str) -> str:
         """A call id that follows from session and identity, so that every pass finds the same call."""
         digest = hashlib.sha256(f"{self.session.session_id}/{identity}".encode()).digest()
         return make_id("cal", int.from_bytes(digest[:6], "big"), int.from_bytes(digest[6:16], "big"))
 
-    def _told(self, receipt: Receipt) -> str:
+    async def _told(self, receipt: Receipt) -> str:
         """The result of a settled call as a value, or the exception that says what is known."""
-        told = result_of(receipt, self.session.book.attempts(receipt.call_id) or [receipt])
+        stored = {}
+        if receipt.result_ref is not None:
+            content = await self.session.ledger.get_blob(receipt.result_ref)
+            stored[receipt.result_ref] = content.decode("utf-8", "surrogatepass")
+        attempts = self.session.book.attempts(receipt.call_id) or [receipt]
+        told = result_of(receipt, attempts, stored=stored)
         if receipt.state is State.SUCCEEDED:
             return told.text
         name = receipt.tool or receipt.asked_name
