@@ -309,9 +309,8 @@ def _refuse(body: Mapping[str, Any], given: Given, look: Look, *, verb: str | No
     if body.get("detail"):
         told = f"{told} {body['detail']}"
     record = body.get("record") or {}
-    equal = code in ("already_resolved", "revision_stale") and record.get("kind") == RECORDED_AS.get(
-        verb or ""
-    )
+    same = verb in RECORDED_AS and record.get("kind") == RECORDED_AS[verb]
+    equal = same and code in ("already_resolved", "revision_stale")
     if given.as_json:
         say_json({**body, "message": told})
     else:

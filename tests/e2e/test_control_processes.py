@@ -1,0 +1,96 @@
+"""What a call left running: adopt it, end it with proof, or leave it and say so (TR-70, TR-71, TR-146, TR-158)."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import Any
+
+from cli_world import World, wait_for
+
+DONE = {"text": "All finished."}
+
+
+def left_running(world: World, command: str) -> dict[str, Any]:
+    """An open call whose command outlived its agent."""
+    world.model_says({"calls": [{"name": "shell", "args": {"command": command}}]}, DONE)
+    run = world.start("-p", "do it", "--yolo")
+    wait_for((world.project / "started").exists)
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate(timeout=30)
+    return call_of(world)
+
+
+def call_of(world: World) -> dict[str, Any]:
+    (call,) = json.loads(world.run("recover", "list", "--all", "--json").stdout)["calls"]
+    return dict(call)
+
+
+def test_tr_71_kill_waits_until_the_processes_are_gone_and_resolves_nothing(world: World) -> None:
+    call = left_running(world, "touch started; sleep 300; echo x >> out.txt")
+    done = world.run("recover", "process", call["attemptId"], "kill")
+    assert done.returncode == 0, done.stderr
+    assert "are gone" in done.stdout and "says nothing of what the call did before" in done.stdout
+    now = call_of(world)
+    assert now["open"] and now["resolution"] is None and now["state"] == "unknown"
+    looked = json.loads(world.run("recover", "inspect", call["attemptId"], "--json").stdout)["calls"][0]
+    assert looked["executor"]["state"] == "ended" and looked["process"]["choices"] == []
+    assert not (world.project / "out.txt").exists()
+
+
+def test_tr_71_leave_records_that_a_person_knows_and_the_command_goes_on(world: World) -> None:
+    call = left_running(world, "touch started; while [ ! -e go ]; do sleep 0.05; done; touch ended")
+    done = world.run("recover", "process", call["attemptId"], "leave")
+    assert done.returncode == 0 and "go on" in done.stdout
+    assert call_of(world)["open"]
+    (world.project / "go").touch()
+    wait_for((world.project / "ended").exists)
+
+
+def test_tr_71_adopt_brings_the_true_end_of_the_command_to_its_call(world: World) -> None:
+    call = left_running(world, "touch started; while [ ! -e go ]; do sleep 0.05; done; echo whole")
+    adopting = world.start("recover", "process", call["attemptId"], "adopt")
+    wait_for(lambda: world.run("recover", "list", "--json").returncode == 0 and adopting.poll() is None)
+    (world.project / "go").touch()
+    out, err = adopting.communicate(timeout=30)
+    assert adopting.returncode == 0, err
+    assert "have ended" in out
+    assert world.run("recover", "list").stdout == "Nothing is open.\n"
+
+
+def test_tr_146_what_cannot_be_chosen_is_refused_with_its_code(world: World) -> None:
+    call = left_running(world, "touch started; sleep 300; echo x >> out.txt")
+    assert world.run("recover", "process", call["attemptId"], "obey").returncode == 2
+    assert world.run("recover", "process", call["attemptId"], "kill").returncode == 0
+    looked = json.loads(world.run("recover", "inspect", call["attemptId"], "--json").stdout)["calls"][0]
+    world.run("recover", "confirm", call["attemptId"], "--inspection", looked["inspectionId"])
+    late = world.run("recover", "process", call["attemptId"], "leave", "--json")
+    assert late.returncode == 4 and json.loads(late.stdout)["code"] == "already_resolved"
+
+
+def test_tr_158_the_statistics_equal_a_count_by_hand(world: World) -> None:
+    call = left_running(world, "touch started; sleep 300; echo x >> out.txt")
+    counted = json.loads(world.run("recover", "stats", "--json").stdout)
+    assert counted["unknown"] == 1 and sum(counted.values()) == 1
+    looked = json.loads(world.run("recover", "inspect", call["attemptId"], "--json").stdout)["calls"][0]
+    world.run("recover", "confirm", call["attemptId"], "--inspection", looked["inspectionId"])
+    counted = json.loads(world.run("recover", "stats", "--json").stdout)
+    assert counted["confirmed"] == 1 and counted["unknown"] == 0
+    assert "confirmed" in world.run("recover", "stats", "--all-projects").stdout
+
+
+def test_tr_133_the_switch_stands_in_the_environment_of_the_owner_and_is_exactly_1(world: World) -> None:
+    call = left_running(world, "touch started; sleep 300; echo x >> out.txt")
+    world.run("recover", "process", call["attemptId"], "kill")
+    codes = {}
+    for value in ("", "0", "true", "1"):
+        world.more |= {"SUREFOOT_TOOL_RECOVERY_RETRY": value}
+        looked = json.loads(world.run("recover", "inspect", call["attemptId"], "--json").stdout)["calls"][0]
+        said = world.run(
+            "recover", "retry", call["attemptId"], "--inspection", looked["inspectionId"], "--json"
+        )
+        codes[value] = json.loads(said.stdout)["code"]
+        assert said.returncode == 4
+    assert codes.pop("1") != "retry_disabled" and set(codes.values()) == {"retry_disabled"}
+    assert not (world.project / "out.txt").exists()
