@@ -114,7 +114,11 @@ def result_of(
     to its text, for results too large for the entry. Total over states and overlays.
     """
     telling = speaking([*attempts] or [receipt])
-    return _TOLD[telling.state](telling, stored or {})
+    told = _TOLD[telling.state](telling, stored or {})
+    tries = max([int((one.ladder or {}).get("try") or 1) for one in attempts], default=1)
+    if tries == 1 or telling.state not in (State.FAILED, State.UNKNOWN):
+        return told
+    return dataclasses.replace(told, text=f"{told.text}\n({_name(telling)} was tried {tries} times.)")
 
 
 def speaking(attempts: Sequence[Receipt]) -> Receipt:

@@ -463,7 +463,7 @@ class Barrier:
             tries += 1
 
     async def _close_draft(self, live: Live, outcome: Outcome) -> list[Draft]:
-        payload = drafts.closed_fields(outcome, live.looked, self._scheduler.now_ms())
+        payload = drafts.closed_fields(outcome, live.receipt, live.looked, self._scheduler.now_ms())
         if outcome.state is State.UNKNOWN:
             payload["executor"] = drafts.executor_fields(self._executor_after(live, outcome), self._scheduler)
             if outcome.text:

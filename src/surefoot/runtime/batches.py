@@ -13,6 +13,7 @@ from surefoot.core.canonical import ArgumentsInvalid, read_arguments
 from surefoot.core.model import EffectClass, Receipt
 from surefoot.providers.port import Reply, ReplyCall
 from surefoot.runtime.barrier import Barrier
+from surefoot.runtime.climbing import Climber
 from surefoot.runtime.live import Batch, Call, Looked
 from surefoot.runtime.scheduler import Scheduler
 
@@ -79,23 +80,41 @@ def _sameness(call: ReplyCall) -> tuple[str, str, str] | None:
     return (call.provider_call_id or "", call.name, digest)
 
 
-async def run_batch(barrier: Barrier, calls: Sequence[Call], scheduler: Scheduler) -> list[Receipt]:
+async def run_batch(
+    barrier: Barrier, calls: Sequence[Call], scheduler: Scheduler, *, climber: Climber | None = None
+) -> list[Receipt]:
     """Run the calls of one message: neighbouring readers side by side, every write by itself, in call order.
 
-    Each call settles by itself at once; a sibling's failure, cancel or question voids none (TR-30).
-    Raises the first `LedgerError` or signal of a call after all its siblings of the same group have ended.
+    Each call settles by itself at once; a sibling's failure, cancel or question voids none (TR-30). A call
+    that waits between two tries holds back later writes if it is one itself (TR-90), and nothing else (TR-165).
+    Raises the first `LedgerError` or signal of a call after all calls that began have ended.
     """
     batch = Batch()
-    receipts: list[Receipt] = []
+    every: list[Any] = []
+    writes: list[Any] = []
     for group in _groups([barrier.look(call) for call in calls]):
-        tasks = [
-            scheduler.spawn(barrier.run(looked, batch), f"run {looked.call.attempt_id}") for looked in group
-        ]
-        for task in tasks:
-            task.add_done_callback(scheduler.heard)  # the first failure of a group is the one that is raised
-        await scheduler.wait(*tasks)
-        receipts.extend(task.result() for task in tasks)
-    return receipts
+        if not _reads(group[0]):
+            await scheduler.wait(*writes)
+        begun = [_begin(barrier, climber, looked, batch) for looked in group]
+        every += (tasks := [task for task, _ in begun])
+        writes += [] if _reads(group[0]) else tasks
+        for task, resting in begun:
+            await scheduler.first(task, resting)
+            resting.cancel()
+        if any(task.done() and (task.cancelled() or task.exception()) for task in every):
+            break  # the first failure is the one that is raised
+    await scheduler.wait(*every)
+    return [task.result() for task in every]
+
+
+def _begin(barrier: Barrier, climber: Climber | None, looked: Looked, batch: Batch) -> tuple[Any, Any]:
+    """The task of one call, and a future that is set when it first waits for another try."""
+    scheduler = barrier.session.scheduler
+    resting = scheduler.future()
+    work = barrier.run(looked, batch) if climber is None else climber.run(looked, batch, resting)
+    task = scheduler.spawn(work, f"run {looked.call.attempt_id}")
+    task.add_done_callback(scheduler.heard)
+    return task, resting
 
 
 def _groups(looked: Sequence[Looked]) -> list[list[Looked]]:

@@ -9,11 +9,12 @@ Promises: recovery:no-self-start, barrier:settle-first.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.core import turns
+from surefoot.core import restated, turns
+from surefoot.core.incident import Incident, Refusal
 from surefoot.core.model import (
     Draft,
     EffectTrace,
@@ -26,14 +27,17 @@ from surefoot.core.model import (
     State,
     TurnStatus,
 )
-from surefoot.errors import LedgerError, ProviderError, StaleEpoch, SurefootError
+from surefoot.errors import BrokenInvariant, LedgerError, ProviderError, StaleEpoch, SurefootError
 from surefoot.providers.port import Reply, TextDelta, Usage
 from surefoot.runtime.actions import Actions
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.batches import as_calls, dispatch, run_batch
-from surefoot.runtime.models import Model, ask_until_answered
+from surefoot.runtime.climbing import Climber
+from surefoot.runtime.incidents import Incidents, Prepared, Step
+from surefoot.runtime.models import Model
 from surefoot.runtime.neighbours import Neighbours, told_beside
 from surefoot.runtime.people import People
+from surefoot.runtime.requests import Answer, storage_failed
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
 
@@ -81,7 +85,13 @@ class _Turn:
     wordless: int = 0
     asking: bool = False
     """A model request is on its way; nothing of its reply exists yet."""
+    prepared: Prepared | None = None
+    """A recovery whose account is durable and whose one request has not left yet (PR-32)."""
     task: Any = None
+
+
+_Begin = Callable[[_Turn], Awaitable[Refusal | None]]
+"""How a turn begins durably; a refusal says that it did not."""
 
 
 class Controller:
@@ -109,6 +119,10 @@ class Controller:
         self._owed: tuple[_Turn, TurnStatus, str | None] | None = None
         """The end of a turn that could not be recorded; it goes before the next one (TR-180)."""
         session.watch(self._entry_appended)
+        self._climber = Climber(barrier)
+        self._climber.notify = self.notify
+        self.incidents = Incidents(session, model, notify=self.notify)
+        people.answered = self.incidents.answered
         people.on_notice = self.notify
         people.on_waiting = self._waiting
         barrier.on_progress = lambda attempt, text: self.notify(
@@ -144,6 +158,7 @@ class Controller:
     async def open(self) -> None:
         """Judge what a dead owner left and look locally; no tool runs, nothing is sent (TR-48, TR-116)."""
         await self.actions.recover()
+        await self.incidents.note_lost_tail()
         await self.actions.look()
 
     def resume(self) -> dict[str, Any]:
@@ -171,26 +186,73 @@ class Controller:
         if self.state != "idle":
             self.parked.append(text)
             return Parked(text)
-        return await self._run(text)
+        return self._ended_turn(await self._run(lambda turn: self._begin(turn, text)))
 
     async def go_on(self) -> TurnEnd | Parked:
         """Continue without new words: an ordinary turn under the ordinary fences (TR-123)."""
         if self.state != "idle":
             return Parked("")
-        return await self._run(None)
+        return self._ended_turn(await self._run(lambda turn: self._begin(turn, None)))
+
+    async def pending_recovery(self) -> Incident | None:
+        """The refused request a person may recover from now; nothing while work is on (PR-29)."""
+        return await self.incidents.pending() if self.state == "idle" else None
+
+    async def recover_context(self, incident_id: str | None = None, guidance: str = "") -> TurnEnd | Answer:
+        """Recover from valid history, once: account for it durably, then send one request (PR-30, PR-32).
+
+        Without an id the newest incident is meant, bound now. An `Answer` says why nothing was sent.
+        """
+        newest = self.incidents.newest
+        named = incident_id or (None if newest is None else newest.id or None)
+        if not restated.guidance_fits(guidance):
+            return await self._not_recovered(Refusal("bad_request", "guidance_too_long"))
+        if self.state != "idle":
+            return await self._not_recovered(Refusal(self.state))
+        try:
+            done = await self._run(lambda turn: self._begin_recovery(turn, named, guidance))
+        except LedgerError as error:
+            return storage_failed(error)
+        return await self._not_recovered(done) if isinstance(done, Refusal) else done
+
+    async def _not_recovered(self, refused: Refusal) -> Answer:
+        """A refusal with the incident as it stands, so that a second press shows the first one's result."""
+        body = {"code": refused.code, "reason": refused.reason, "incident": await self.incidents.card()}
+        return Answer(400 if refused.code == "bad_request" else 409, body)
+
+    async def _begin_recovery(self, turn: _Turn, named: str | None, guidance: str) -> Refusal | None:
+        """Prepare in memory, then one commit; a cancel before it consumes nothing (PR-32, PR-37)."""
+        await self.session.certain()
+        prepared = await self.incidents.prepare(named, guidance, turn.turn_id)
+        if isinstance(prepared, Refusal) or turn.cancelled:
+            return prepared if isinstance(prepared, Refusal) else None
+        owed = [] if self._owed is None else self._path(*self._owed)
+        before = [*owed, *self._level_change(), self._turn_draft(turn, TurnStatus.QUEUED)]
+        after = [self._turn_draft(turn, TurnStatus.RUNNING)]
+        self._owed = (turn, TurnStatus.FAILED, "storage_failed")  # if the commit is found durable after all
+        refused = await self.incidents.commit(prepared, before, after)
+        self._owed = None
+        turn.status, turn.prepared = TurnStatus.RUNNING, prepared
+        return refused
+
+    def _ended_turn(self, done: TurnEnd | Refusal) -> TurnEnd:
+        if isinstance(done, Refusal):
+            raise BrokenInvariant("an ordinary turn was refused as a recovery")
+        return done
 
     def take_parked(self) -> list[str]:
         """The words parked so far, oldest first; whoever takes them delivers them (TR-184)."""
         parked, self.parked = self.parked, []
         return parked
 
-    async def _run(self, text: str | None) -> TurnEnd:
+    async def _run(self, begin: _Begin) -> TurnEnd | Refusal:
         """One turn, as work of its own: a caller who gives up presses Stop and leaves nothing half way."""
         self.state = "running"
         turn = _Turn(self._scheduler.new_id("trn"))
         self._turn = turn
         self.barrier.resume()
-        work = self._scheduler.spawn(self._whole(turn, text), f"turn {turn.turn_id}")
+        self._climber.begin_turn()
+        work = self._scheduler.spawn(self._whole(turn, begin), f"turn {turn.turn_id}")
         return await self._scheduler.watched(
             work, on_cancel=lambda: self._scheduler.spawn(self.stop(), "stop")
         )
@@ -202,14 +264,15 @@ class Controller:
         elif not busy and self._turn is None and self.state == "running":
             self.state = "idle"
 
-    async def _whole(self, turn: _Turn, text: str | None) -> TurnEnd:
+    async def _whole(self, turn: _Turn, begin: _Begin) -> TurnEnd | Refusal:
         try:
             if self._ending is not None:
                 await self._scheduler.wait(self._ending)
             await self.session.history()
             await self._neighbours.look()
-            await self.actions.carry_out()
-            await self._begin(turn, text)
+            refused = await begin(turn)
+            if refused is not None:
+                return refused
             turn.task = self._scheduler.spawn(self._steps(turn), f"steps {turn.turn_id}")
             turn.task.add_done_callback(self._scheduler.heard)
             await self._scheduler.wait(turn.task)
@@ -218,9 +281,11 @@ class Controller:
             return end
         finally:
             self._turn = None
+            self.incidents.end_turn()
             self.state = "closed" if self.session.lost or self.session.closed else "idle"
 
     async def _begin(self, turn: _Turn, text: str | None) -> None:
+        await self.actions.carry_out()
         drafts = [*self._level_change(), self._turn_draft(turn, TurnStatus.QUEUED)]
         facts = await self.actions.facts_for_next_turn()
         if text is not None or facts:
@@ -228,7 +293,8 @@ class Controller:
         drafts.append(self._turn_draft(turn, TurnStatus.RUNNING))
         await self.session.certain()
         owed = [] if self._owed is None else self._path(*self._owed)
-        await self.session.append(*owed, *drafts)
+        expired = [] if text is None else self.incidents.expiry()
+        await self.session.append(*owed, *expired, *drafts)
         self._owed = None
         turn.status = TurnStatus.RUNNING
 
@@ -251,19 +317,10 @@ class Controller:
     async def _step(self, turn: _Turn) -> bool:
         """One model request and the calls it asked for; True when the turn goes on."""
         turn.steps += 1
-        history = await self.session.history()
-        for ref in history.stored_refs(self.session.book):
-            content = await self.session.ledger.get_blob(ref)
-            history.stored[ref] = content.decode("utf-8", "surrogatepass")
         turn.asking = True
-        seen = self.session.position
-        reply = await ask_until_answered(
-            self.model,
-            history.messages(self.session.book),
-            scheduler=self._scheduler,
-            on_delta=self._delta,
-            notify=self.notify,
-        )
+        step = Step(await self.incidents.messages(), self.session.position, self._delta)
+        prepared, turn.prepared = turn.prepared, None
+        reply = await (self.incidents.ask(step) if prepared is None else self.incidents.send(prepared, step))
         turn.asking = False
         if turn.cancelled:
             return False  # a late reply is neither committed nor run
@@ -271,7 +328,7 @@ class Controller:
         if not reply.calls and not reply.text.strip() and not reply.paused:
             return self._wordless(turn, reply)
         calls = dispatch(reply, self._scheduler)
-        await self._record_reply(turn, reply, calls, seen)
+        await self._record_reply(turn, reply, calls, step.seen)
         turn.text = reply.text
         if not reply.calls:
             return reply.paused and not self.barrier.stopping  # S-29: the provider goes on from its own turn
@@ -282,7 +339,7 @@ class Controller:
             batch_split=self.model.batch_split,
             repeated_ids=getattr(self.model, "repeated_ids", "accept"),
         )
-        receipts = await run_batch(self.barrier, asked, self._scheduler)
+        receipts = await run_batch(self.barrier, asked, self._scheduler, climber=self._climber)
         return self._goes_on(turn, receipts)
 
     def _wordless(self, turn: _Turn, reply: Reply) -> bool:
@@ -434,6 +491,7 @@ class Controller:
             return
         turn.cancelled = True
         self.barrier.stopping = True
+        self._climber.stop()
         if turn.turn_id in self._recorded:
             moving = self._move(turn, TurnStatus.CANCELLING, "stopped_by_person")
             record = self._scheduler.spawn(moving, "cancel")
@@ -471,8 +529,19 @@ class Controller:
         payload = entry.payload
         if entry.kind == Kind.TURN:
             self._recorded[payload["turnId"]] = TurnStatus(payload["status"])
-        if entry.kind in (Kind.TURN, Kind.USER, Kind.ASSISTANT, Kind.QUESTION, Kind.ANSWER, Kind.HAND_OFF):
+        if entry.kind in (
+            Kind.TURN,
+            Kind.USER,
+            Kind.ASSISTANT,
+            Kind.QUESTION,
+            Kind.ANSWER,
+            Kind.HAND_OFF,
+            Kind.HOST,
+        ):
             self.notify(Notice(str(entry.kind), {**payload, "position": entry.position}))
+        if entry.kind == Kind.INCIDENT:
+            shown = {key: payload.get(key) for key in ("incidentId", "state", "projected")}
+            self.notify(Notice("incident", {**shown, "position": entry.position}))
         if entry.kind == Kind.ASSISTANT:
             for call in payload["calls"]:
                 self._receipt_changed(call["attemptId"], entry)

@@ -184,9 +184,13 @@ def trace_of(outcome: Outcome, looked: Looked) -> EffectTrace:
     return default_trace(looked.effect.effect_class)
 
 
-def closed_fields(outcome: Outcome, looked: Looked, now_ms: int) -> dict[str, Any]:
-    """D8 without the result: how the attempt ended and what it may have left."""
+def closed_fields(outcome: Outcome, receipt: Receipt, looked: Looked, now_ms: int) -> dict[str, Any]:
+    """D8 without the result: how the attempt ended, what it may have left, and whether it may pass (TR-163)."""
+    climb: dict[str, Any] = {"transient": True} if outcome.transient else {}
+    if outcome.retry_after_seconds is not None:
+        climb["retryAfterSeconds"] = outcome.retry_after_seconds
     return {
+        **({"ladder": {**(receipt.ladder or {}), **climb}} if climb else {}),
         "attemptId": looked.call.attempt_id,
         "state": outcome.state.value,
         "reason": outcome.reason,

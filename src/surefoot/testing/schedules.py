@@ -53,9 +53,11 @@ from surefoot.testing.simulation import SimProcess, Simulation, simulate
 from surefoot.testing.world import Behaviour
 
 LIVES = 4
+TURN_SECONDS = 700
+"""No turn is longer: the ladder's waits add up to 317 s, and bodies have their limits."""
 CLASSES = tuple(EffectClass)
 REACHES = (("host:a",), ("host:b",), ("path:/w/a",), ("path:/w",), ("*",))
-FAILS = ("", "", "", "", "before", "after", "raises", "value", "unknown")
+FAILS = ("", "", "", "", "before", "after", "raises", "value", "unknown", "busy", "busy_once")
 ACTIONS = ("inspect", "inspect", "confirm", "deny", "reject", "release")
 KINDS = ("double effect", "false word", "lost call", "broken rule")
 
@@ -266,7 +268,7 @@ async def life(play: Play, steps: Sequence[dict[str, Any]]) -> None:
     person = asyncio.ensure_future(presses(play, crew))
     for _ in range(chance.randrange(1, 4)):
         going = asyncio.ensure_future(crew.turn("go on"))
-        done, _ = await asyncio.wait({going}, timeout=200)
+        done, _ = await asyncio.wait({going}, timeout=TURN_SECONDS)
         if not done:
             play.fault("broken rule", f"a turn of {crew.name} goes on for ever") if _runs(crew) else None
             going.add_done_callback(Scheduler.heard)
@@ -295,7 +297,7 @@ async def presses(play: Play, crew: Crew) -> None:
     """A person: Stop now and then, and decisions about whatever is open."""
     chance = play.random
     for _ in range(chance.randrange(0, 6)):
-        await asyncio.sleep(chance.choice((0.0, 0.01, 0.1, 1.0)))
+        await asyncio.sleep(chance.choice((0.0, 0.01, 0.1, 1.0, 6.0)))
         if crew.process is None or not crew.process.alive:
             return
         try:
@@ -430,6 +432,7 @@ class Judging:
             self.play.fault("lost call", f"{_named(receipt)} is unsettled under an idle owner")
         for receipt in book:
             self.play.met[f"{receipt.state} {receipt.reason or ''}".strip()] += 1
+            self.play.met["tried again"] += bool((receipt.ladder or {}).get("try"))
 
     def _fence(self, entries: Sequence[Entry]) -> None:
         """No write started while an open unknown one overlapped it, its own older attempt excepted."""

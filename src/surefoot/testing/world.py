@@ -51,7 +51,8 @@ class Behaviour:
     seconds_after: float = 0.0
     fails: str = ""
     """`before`: raises `ToolError` and nothing happens; `after`: raises although it happened;
-    `raises`: an unexpected exception; `value`: returns a failed outcome; `unknown`: says so."""
+    `raises`: an unexpected exception; `value`: returns a failed outcome; `unknown`: says so;
+    `busy`, `busy_once`: refused before anything happened, and may pass by itself."""
     honours_keys: bool = False
     """A repeated key makes no second effect, as at a far side that de-duplicates."""
     point: Point | None = None
@@ -103,6 +104,8 @@ class CountingWorld:
             self.bodies.append((name, live.attempt_id))
             if effect_class is EffectClass.READ_ONLY:
                 await asyncio.sleep(acting.seconds_before)
+                if acting.fails == "busy" or (acting.fails == "busy_once" and len(acting.entered) == 1):
+                    raise ToolError("busy", kind="busy", transient=True)
                 return f"{self.count(str(arguments['label']))} effects"
             return await self._act(name, members, acting, live, arguments)
 
@@ -121,6 +124,8 @@ class CountingWorld:
         await asyncio.sleep(acting.seconds_before)
         if acting.point is not None:
             await acting.point("before_effect")
+        if acting.fails == "busy" or (acting.fails == "busy_once" and len(acting.entered) == 1):
+            raise ToolError("busy", effect_trace="none", kind="busy", transient=True)
         if acting.fails == "before":
             raise ToolError("refused before anything happened", effect_trace="none", kind="refused")
         self.happen(name, live, reach=reach, label=str(arguments["label"]), unique=acting.honours_keys)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from surefoot.core.effects import Effect
+from surefoot.core.ladder import TRANSIENT_STATUSES
 from surefoot.core.model import EffectClass, EffectTrace, Receipt, State
 from surefoot.runtime.tools import NEVER_RAN, Arguments, LiveAttempt, Outcome, Place, Tool
 from surefoot.tools.classify.http import classify_http
@@ -140,7 +141,7 @@ def _run(
         return _broken(sent, "connection_lost", f"{type(error).__name__}: {error}")
     except ValueError as error:
         return _broken(sent, "connection_lost", str(error))
-    return _meaning(status, text, effect_class, in_progress)
+    return _meaning(status, text, effect_class, in_progress, retry_after=request.retry_after)
 
 
 def _broken(sent: _Sent, reason: str, said: str) -> Outcome:
@@ -150,7 +151,14 @@ def _broken(sent: _Sent, reason: str, said: str) -> Outcome:
     return Outcome(text, State.FAILED, error_kind="not_sent", effect_trace=EffectTrace.NONE, transient=True)
 
 
-def _meaning(status: int, text: str, effect_class: EffectClass, in_progress: Collection[int]) -> Outcome:
+def _meaning(
+    status: int,
+    text: str,
+    effect_class: EffectClass,
+    in_progress: Collection[int],
+    *,
+    retry_after: float | None,
+) -> Outcome:
     shown = f"{status}\n{text}".rstrip()
     if status in in_progress:
         return Outcome(shown, State.UNKNOWN, "declared")
@@ -158,7 +166,11 @@ def _meaning(status: int, text: str, effect_class: EffectClass, in_progress: Col
     if lost and not effect_class.retry_safe:
         return Outcome(shown, State.UNKNOWN, "connection_lost")
     if status >= 400:
-        return Outcome(shown, State.FAILED, error_kind="http_status", transient=lost)
+        passes = status in TRANSIENT_STATUSES
+        wait = retry_after if passes else None
+        return Outcome(
+            shown, State.FAILED, error_kind="http_status", transient=passes, retry_after_seconds=wait
+        )
     return Outcome(shown)
 
 
@@ -176,6 +188,8 @@ class _Request:
         given = dict(arguments.get("headers") or {})
         self._headers = {name: value for name, value in given.items() if name.lower() not in _OURS}
         self._body: bytes | None = None
+        self.retry_after: float | None = None
+        """Seconds the last answer asked for before another try; dates are not read."""
         if "json" in arguments:
             self._body = json.dumps(arguments["json"], ensure_ascii=False).encode()
             self._headers.setdefault("Content-Type", "application/json")
@@ -217,6 +231,8 @@ class _Request:
                 raise ConnectionError("the answer was cut off")
             cut = "\n[cut]" if len(content) > REPLY_BYTES else ""
             text = content[:REPLY_BYTES].decode("utf-8", "replace") + cut
+            asked = answer.getheader("retry-after") or ""
+            self.retry_after = float(asked) if asked.isascii() and asked.isdigit() else None
             return answer.status, answer.getheader("location"), text
         finally:
             connection.close()
