@@ -183,3 +183,31 @@ def test_tr_149_a_reader_tells_the_proven_end_of_a_command_that_outlived_its_age
     assert (folder / "ledger.db").read_bytes() == before
     again = world.run("-c", "-p", "go on")
     assert again.returncode == 0 and "Resumed. 1 call settled, 0 open." in again.stderr
+
+
+def test_ux_49_a_session_whose_run_was_killed_is_listed_first_with_its_open_call(world: World) -> None:
+    killed(world)
+    world.model_says(DONE)
+    world.run("-p", "something else")
+    first, second = world.run("session", "list").stdout.splitlines()
+    assert "◇1" in first and "◇" not in second
+    reference = first.split()[0]
+    shown = world.run("session", "show", reference).stdout
+    assert "touch started" in shown and "may have happened" in shown
+    assert "the process went away here" in shown
+    (row,) = [
+        one
+        for one in json.loads(world.run("session", "list", "--json").stdout)
+        if one["session_id"].endswith(reference.partition("_")[2])
+    ]
+    assert row["open_calls"] == 1
+
+
+def test_a_failed_turn_is_told_with_its_reason_when_the_session_is_shown(world: World) -> None:
+    (world.home / "sf").mkdir()
+    (world.home / "sf/config.toml").write_text(
+        '[endpoints.far]\nurl = "http://127.0.0.1:9/v1"\nmodel = "m"\n[recovery]\nmax_requests_per_step = 1\n'
+    )
+    assert world.run("-p", "x", "-m", "far").returncode == 1
+    shown = world.run("session", "show").stdout
+    assert "this turn ended without an answer: SF-PROVIDER-UNREACHABLE" in shown

@@ -370,6 +370,33 @@ SENTENCES: Mapping[str, Texts] = {
         "{seconds} 秒后开始回答",
         "{seconds} 秒後開始回答",
     ),
+    "head_sessions": (
+        "session|open|changed|calls|model|name|directory",
+        "会话|未决|更新|调用|模型|名称|目录",
+        "工作階段|未決|更新|呼叫|模型|名稱|目錄",
+    ),
+    "head_calls": (
+        "|call|what is known|started|class|reach|what",
+        "|调用|已知情况|开始|类别|范围|内容",
+        "|呼叫|已知情況|開始|類別|範圍|內容",
+    ),
+    "head_tools": (
+        "tool|rule|class|verifier|what it does",
+        "工具|规则|类别|核实|作用",
+        "工具|規則|類別|核實|作用",
+    ),
+    "head_checks": ("status|check|what was found", "状态|检查|结果", "狀態|檢查|結果"),
+    "turn_failed": (
+        "this turn ended without an answer: {reason}",
+        "这一轮没有得到回答：{reason}",
+        "這一輪沒有得到回答：{reason}",
+    ),
+    "turn_cancelled": ("this turn was stopped", "这一轮被停止", "這一輪被停止"),
+    "turn_open": (
+        "the process went away here; a resume goes on from this point",
+        "进程在此处消失，恢复后将从这里继续",
+        "行程在此處消失，恢復後將從這裡繼續",
+    ),
     "nobody_allowed": (
         "{tools} did not run: nobody to ask. To allow it: {flags}",
         "{tools} 未执行：没有人可以询问。要允许它：{flags}",

@@ -20,9 +20,8 @@ import click
 
 from surefoot.config import Settings
 from surefoot.errors import LedgerNewer, SessionMissing, SurefootError
-from surefoot.surfaces import plain
 from surefoot.surfaces.cli import reading
-from surefoot.surfaces.cli.output import say_json, say_lines
+from surefoot.surfaces.cli.output import headed, say_json, say_lines
 
 FREE_BYTES = 8 * 1024 * 1024
 OLDEST_SQLITE = (3, 51, 3)
@@ -169,7 +168,9 @@ def _open(settings: Settings, every: bool) -> Check:
     places = reading.places_of(settings, every=every)
     rows, broken = reading.run(lambda: reading.rows_of(places))
     check = Check(
-        "ledger", "ok", f"{len(places)} ledgers, {len(rows)} sessions" if places else "not begun yet"
+        "ledger",
+        "ok",
+        f"{_n(len(places), 'ledger')}, {_n(len(rows), 'session')}" if places else "not begun yet",
     )
     for one in broken:
         remedy = (
@@ -239,7 +240,9 @@ def _sqlite() -> Check:
 def _open_calls(settings: Settings, every: bool) -> Check:
     rows, _ = reading.run(lambda: reading.rows_of(reading.places_of(settings, every=every)))
     count = sum(row.open_calls for _, row in rows)
-    check = Check("sessions", "ok", f"{len(rows)} sessions, {count} open calls", {"open_calls": count})
+    check = Check(
+        "sessions", "ok", f"{_n(len(rows), 'session')}, {_n(count, 'open call')}", {"open_calls": count}
+    )
     if count:
         check.blame("warning", f"{count} calls may have happened", "surefoot recover list")
     lost = [row.session_id for _, row in rows if row.status != "ok"]
@@ -258,7 +261,9 @@ def _background(settings: Settings, every: bool) -> Check:
         return found
 
     found = reading.run(work)
-    return Check("processes", "ok", f"{len(found)} commands listed in the background", {"background": found})
+    return Check(
+        "processes", "ok", f"{_n(len(found), 'command')} listed in the background", {"background": found}
+    )
 
 
 def _endings() -> Check:
@@ -311,9 +316,13 @@ def _sockets(settings: Settings) -> Check:
     return check
 
 
+def _n(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def _told(document: dict[str, Any]) -> list[str]:
     rows = [[check["status"], name, check["summary"]] for name, check in document["checks"].items()]
-    told = plain.table(rows)
+    told = headed(rows, "head_checks", "en")
     for name, check in document["checks"].items():
         for issue in check["issues"]:
             told += [f"{name}: {issue['cause']}", f"  next: {issue['remedy']}"]

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from surefoot.surfaces import plain
-from surefoot.surfaces.cli.output import say_json, say_lines
+from surefoot.surfaces.cli.output import headed, look_here, say_json, say_lines
 
 _UNSETTLED = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
@@ -70,7 +70,8 @@ def tools(name: str | None, as_json: bool) -> None:
     if as_json:
         say_json(found)
     else:
-        say_lines(plain.table([[str(row[key] or "-") for key in row] for row in found]))
+        rows = [[str(row[key] or "-") for key in row] for row in found]
+        say_lines(headed(rows, "head_tools", look_here(settings_here().language).language, cut=True))
 
 
 def _check_tools(findings: list[dict[str, Any]], *, as_json: bool) -> None:

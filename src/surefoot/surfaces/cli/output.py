@@ -9,12 +9,12 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from surefoot.surfaces import plain
-from surefoot.surfaces.words import language_of
+from surefoot.surfaces.words import language_of, say
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,17 @@ def say_lines(lines: Iterable[str]) -> None:
     """Data, on standard output."""
     text = "".join(line + "\n" for line in lines)
     _write(sys.stdout, text)
+
+
+def headed(rows: Sequence[Sequence[str]], headings: str, language: str, *, cut: bool = False) -> list[str]:
+    """A table; on a terminal with the headings of `words` above it, in a pipe rows alone.
+
+    `cut` ends each line at the edge of the terminal.
+    """
+    if not rows or not sys.stdout.isatty():
+        return plain.table(rows)
+    named = [say(headings, language).split("|"), *map(list, rows)]
+    return plain.table(named, columns=shutil.get_terminal_size((80, 24)).columns if cut else None)
 
 
 def say_json(document: Any) -> None:

@@ -15,7 +15,15 @@ from surefoot.errors import SessionMissing, SurefootError
 from surefoot.surfaces import plain, view
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.deciding import OPEN, Given, call_of, choose, draw, press
-from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here, say_json, say_lines
+from surefoot.surfaces.cli.output import (
+    Look,
+    complain,
+    headed,
+    is_person_here,
+    look_here,
+    say_json,
+    say_lines,
+)
 from surefoot.surfaces.words import say
 
 STATISTICS = (
@@ -119,7 +127,7 @@ def _list_lines(snapshots: Sequence[Mapping[str, Any]], look: Look, *, resolved:
         for resource in one["background"]:
             facts = {key: view.clean(resource.get(key) or "-") for key in ("command", "pid", "log")}
             resources.append(say("background", look.language, **facts))
-    return [*plain.table(rows), *resources]
+    return [*headed(rows, "head_calls", look.language), *resources]
 
 
 def _list_row(call: Mapping[str, Any], ids: Sequence[str], look: Look) -> list[str]:

@@ -5,16 +5,20 @@ Owns: how sessions are printed. Does not own: reading (`reading`), resuming (`ta
 
 from __future__ import annotations
 
+import dataclasses
 import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
 
-from surefoot.core.model import Entry, Kind
+from surefoot.config import Settings
+from surefoot.core.model import Entry, Kind, Receipt
 from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import plain, view
 from surefoot.surfaces.cli import reading
-from surefoot.surfaces.cli.output import complain, look_here, say_json, say_lines
+from surefoot.surfaces.cli.output import complain, headed, look_here, say_json, say_lines
 from surefoot.surfaces.words import say
 
 
@@ -29,7 +33,7 @@ def session() -> None:
 def list_(every: bool, as_json: bool) -> None:
     """Sessions, those with open calls first."""
     settings = reading.settings_here()
-    found, broken = reading.run(lambda: reading.rows_of(reading.places_of(settings, every=every)))
+    found, broken = reading.run(lambda: _listed(settings, every=every))
     look = look_here(settings.language)
     complain(f"{one.error.code}: {one.place.project}: {one.error.message}" for one in broken)
     if as_json:
@@ -38,7 +42,23 @@ def list_(every: bool, as_json: bool) -> None:
     ids = [row.session_id for _, row in found]
     now = int(time.time() * 1000)
     rows = [_row(row, ids, now, look.language, ascii_only=look.ascii_only) for _, row in found]
-    say_lines(plain.table(rows) or [say("no_session", look.language)])
+    say_lines(headed(rows, "head_sessions", look.language) or [say("no_session", look.language)])
+
+
+async def _listed(
+    settings: Settings, *, every: bool
+) -> tuple[list[tuple[reading.Place, SessionRow]], list[reading.Unreadable]]:
+    """Sessions with their open calls as a next owner would find them: a killed run has written none."""
+    rows, broken = await reading.rows_of(reading.places_of(settings, every=every))
+    found = []
+    for place, row in rows:
+        if row.calls and row.status == "ok":
+            snapshot = await reading.read_snapshot(place, row, settings)
+            opened = sum(1 for call in snapshot["calls"] if view.is_card(call))
+            row = dataclasses.replace(row, open_calls=max(opened, row.open_calls if snapshot["more"] else 0))
+        found.append((place, row))
+    found.sort(key=lambda item: (item[1].open_calls == 0, -item[1].changed_ms))
+    return found, broken
 
 
 def _row(row: SessionRow, ids: list[str], now_ms: int, language: str, *, ascii_only: bool) -> list[str]:
@@ -79,19 +99,22 @@ def show(reference: str | None, only_id: bool, as_json: bool) -> None:
     settings = reading.settings_here()
     look = look_here(settings.language)
 
-    async def work() -> tuple[SessionRow, list[Entry], dict[str, Any]]:
+    async def work() -> tuple[SessionRow, list[Entry], list[Receipt], dict[str, Any]]:
         place, row = await reading.find_session(settings, reference)
         async with reading.reader(place) as ledger:
             entries = await ledger.read(row.session_id)
-        return row, entries, await reading.read_snapshot(place, row, settings)
+            receipts = await ledger.receipts(row.session_id)
+        return row, entries, receipts, await reading.read_snapshot(place, row, settings)
 
-    row, entries, snapshot = reading.run(work)
+    row, entries, receipts, snapshot = reading.run(work)
     if only_id:
         say_lines([row.session_id])
     elif as_json:
         say_json({**_facts(row), "entries": _public(entries), "recovery": snapshot})
     else:
-        say_lines(_told(entries, snapshot, look.language, ascii_only=look.ascii_only))
+        told = _Told(look.language, look.ascii_only, receipts)
+        lines = [line for entry in entries for line in told.entry(entry)] + told.end(entries, snapshot)
+        say_lines(plain.only_ascii(line) for line in lines) if look.ascii_only else say_lines(lines)
 
 
 def _public(entries: list[Entry]) -> list[dict[str, Any]]:
@@ -109,29 +132,57 @@ def _public(entries: list[Entry]) -> list[dict[str, Any]]:
     return shown
 
 
-def _told(entries: list[Entry], snapshot: dict[str, Any], language: str, *, ascii_only: bool) -> list[str]:
+class _Told:
     """The conversation in lines; foreign text right of a gutter (UX-10)."""
-    lines: list[str] = []
-    names: dict[str, str] = {}
-    for entry in entries:
-        asked = [*(entry.payload.get("calls") or ()), entry.payload]
-        names |= {call["attemptId"]: call["askedName"] for call in asked if "askedName" in call}
-        if entry.kind == Kind.USER and entry.payload.get("text"):
-            lines += [f"> {part}" for part in view.clean(entry.payload["text"], lines=True).split("\n")]
-        elif entry.kind == Kind.ASSISTANT and entry.payload.get("text"):
-            lines += [f"│ {part}" for part in view.clean(entry.payload["text"], lines=True).split("\n")]
-        elif entry.kind in (Kind.CLOSED, Kind.NOT_STARTED):
-            told = {**entry.payload, "state": entry.payload.get("state", "not_started")}
-            attempt = str(entry.payload["attemptId"])
-            sign = plain.sign_of(told, ascii_only=ascii_only)
-            name = view.clean(names.get(attempt, "?"))
-            lines.append(f"{sign} {name}: {view.told(told, language)}  {attempt[-8:]}")
-    calls = snapshot["calls"]
-    others = [call["attemptId"] for call in calls]
-    lines += [
-        view.row(call, language, ascii_only=ascii_only, others=others) for call in calls if view.is_card(call)
-    ]
-    return [plain.only_ascii(line) for line in lines] if ascii_only else lines
+
+    def __init__(self, language: str, ascii_only: bool, receipts: Sequence[Receipt]) -> None:
+        self.language, self.ascii_only = language, ascii_only
+        self._receipts = {receipt.attempt_id: receipt.to_json() for receipt in receipts}
+        self._endings = Counter(receipt.attempt_id[-4:] for receipt in receipts)
+
+    def entry(self, entry: Entry) -> list[str]:
+        """What one entry tells a person; most tell nothing."""
+        text = view.clean(entry.payload.get("text") or "", lines=True)
+        if entry.kind == Kind.USER and text:
+            return [f"> {part}" for part in text.split("\n")]
+        if entry.kind == Kind.ASSISTANT and text:
+            return [f"│ {part}" for part in text.split("\n")]
+        if entry.kind in (Kind.CLOSED, Kind.NOT_STARTED):
+            return self._call(entry.payload)
+        if entry.kind == Kind.TURN and entry.payload["status"] in ("failed", "cancelled"):
+            reason = view.clean(entry.payload.get("reason") or "-")
+            key = f"turn_{entry.payload['status']}"
+            return [f"· {say(key, self.language, reason=reason)}"]
+        return []
+
+    def _call(self, payload: Mapping[str, Any]) -> list[str]:
+        told = {**payload, "state": payload.get("state", "not_started")}
+        if told["state"] == "unknown":
+            return []  # it stands below, as it is now
+        attempt = str(payload["attemptId"])
+        sign = plain.sign_of(told, ascii_only=self.ascii_only)
+        name = plain.cut(view.clean(view.summary_of(self._receipts.get(attempt, {}))), 80)
+        short = f"att_{attempt[-4:] if self._endings[attempt[-4:]] == 1 else attempt[-8:]}"
+        return [f"{sign} {name}: {view.told(told, self.language)}  {short}"]
+
+    def end(self, entries: Sequence[Entry], snapshot: Mapping[str, Any]) -> list[str]:
+        """Calls that may have happened, those whose end is proven, and whether the last turn has an end."""
+        calls = snapshot["calls"]
+        others = [call["attemptId"] for call in calls]
+        lines = [
+            view.row(call, self.language, ascii_only=self.ascii_only, others=others)
+            for call in calls
+            if call["state"] == "unknown" and call["class"] != "READ_ONLY"
+        ]
+        lines += [
+            view.foreseen_line(call, self.language, ascii_only=self.ascii_only)
+            for call in snapshot["foreseen"]
+        ]
+        turns = [entry.payload["status"] for entry in entries if entry.kind == Kind.TURN]
+        died = snapshot["foreseen"] or any(call.get("reason") == "owner_died" for call in calls)
+        if died and turns and turns[-1] in ("running", "waiting_user"):
+            lines.append(f"· {say('turn_open', self.language)}")
+        return lines
 
 
 @session.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
