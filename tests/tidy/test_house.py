@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import re
 import subprocess
 import sys
@@ -74,6 +75,11 @@ def _functions(
             yield from _functions(node, prefix)
 
 
+@functools.cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
 def _name(path: Path) -> str:
     return path.relative_to(SRC).as_posix()
 
@@ -88,7 +94,7 @@ def test_a_file_keeps_its_size(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=_name)
 def test_functions_keep_their_size_and_parameters(path: Path) -> None:
     faults = []
-    for name, node in _functions(ast.parse(path.read_text())):
+    for name, node in _functions(_tree(path)):
         where = f"{_name(path)}:{name}"
         length = (node.end_lineno or 0) - node.lineno + 1
         if length > FUNCTION_LINES and where not in ALLOWED["function_lines"]:
@@ -103,7 +109,7 @@ def test_functions_keep_their_size_and_parameters(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=_name)
 def test_a_class_has_few_doors(path: Path) -> None:
     faults = []
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.ClassDef):
             public = [
                 one.name
@@ -118,7 +124,7 @@ def test_a_class_has_few_doors(path: Path) -> None:
 @pytest.mark.parametrize("path", FILES, ids=_name)
 def test_names_say_what_they_are(path: Path) -> None:
     parts = set(re.split(r"[_.]", path.stem)) & BANNED_WORDS
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.ClassDef):
             words = re.findall(r"[A-Z]?[a-z]+", node.name)
             parts |= {word for word in words if word.lower() in BANNED_WORDS}
@@ -129,7 +135,7 @@ def test_names_say_what_they_are(path: Path) -> None:
 def test_exceptions_are_caught_by_name(path: Path) -> None:
     if _name(path) in ALLOWED["broad_except"]:
         return
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(_tree(path)):
         if isinstance(node, ast.ExceptHandler):
             caught = (
                 [] if node.type is None else [n.id for n in ast.walk(node.type) if isinstance(n, ast.Name)]
@@ -148,7 +154,7 @@ def test_the_allow_list_names_only_what_exists() -> None:
 
 @pytest.mark.parametrize("path", FILES, ids=_name)
 def test_invariants_are_not_asserts_and_every_room_has_a_border(path: Path) -> None:
-    tree = ast.parse(path.read_text())
+    tree = _tree(path)
     assert not [n for n in ast.walk(tree) if isinstance(n, ast.Assert)], "`assert` in source"
     if path.name != "__init__.py" or path.read_text().strip():
         assert ast.get_docstring(tree), "no module docstring"
@@ -158,7 +164,7 @@ def test_invariants_are_not_asserts_and_every_room_has_a_border(path: Path) -> N
 def test_a_driver_is_used_in_its_own_room_alone(driver: str) -> None:
     found: dict[str, set[str]] = {}
     for path in FILES:
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(_tree(path)):
             modules = []
             if isinstance(node, ast.Import):
                 modules = [alias.name for alias in node.names]
