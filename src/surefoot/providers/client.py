@@ -96,6 +96,15 @@ class Frozen:
         """SHA-256 of the bytes, in hex."""
         return hashlib.sha256(self.content).hexdigest()
 
+    def dropping_blocks(self) -> Frozen:
+        """R9: the same request, in which the service may drop blocks of another conversation (AN-09)."""
+        thinking = self.body.get("thinking")
+        if not isinstance(thinking, Mapping):
+            return self
+        binding = {"prefix_mismatch_behavior": "drop_block"}
+        body = {**self.body, "thinking": {**thinking, "block_binding": binding}}
+        return Frozen(self.request, body, body_bytes(body))
+
 
 def freeze(endpoint: Endpoint, wire: Wire, contract: Mapping[str, Any], request: ModelRequest) -> Frozen:
     """Encode a request. Deterministic: same input, same bytes."""

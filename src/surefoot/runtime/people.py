@@ -84,6 +84,8 @@ class People:
         self.asker = asker
         self.on_notice: Callable[[Notice], None] = lambda notice: None
         self.on_waiting: Callable[[bool], Awaitable[None]] = _nothing
+        self.answered: Callable[[Looked], Refused | None] = lambda looked: None
+        """The stored result of a call repeated after a recovery; nobody is asked about such a call (PR-59)."""
         self.denials: list[Mapping[str, Any]] = []
         self._place = place
         self._scheduler: Scheduler = session.scheduler
@@ -102,6 +104,9 @@ class People:
         tool, arguments = looked.tool, looked.arguments
         if tool is None or arguments is None:
             return Permit(False, _refused("permission_denied", why="no tool"))
+        stored = self.answered(looked)
+        if stored is not None:
+            return Permit(False, stored)
         subjects = None if tool.subjects is None else tool.subjects(arguments.value, self._place)
         verdict = decide(self.rules, self.mode, tool, subjects, looked.effect)
         if verdict.kind is VerdictKind.ALLOW or (tool.name, subjects) in self._granted:

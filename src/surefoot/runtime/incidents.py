@@ -1,0 +1,671 @@
+"""Refusals of replayed history: the record, the order in which it is spent, the request it allows.
+
+Owns: asking for one step with the repaired prefix in force, the automatic repair (PR-34),
+regeneration (PR-35), the offer (PR-24, PR-27), the manual order (PR-32, PR-33), admission and
+expiry, the recovery window (PR-59). Does not own: what a record means (`core.incident`),
+repairs (`providers.ladder`), the turn around a request (`controller`), words for people.
+Promises: protocol:account-first. A recovery request leaves only after its `consumed` record is
+durable; one incident, one request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from surefoot.core import incident, restated
+from surefoot.core.canonical import make_id
+from surefoot.core.history import Message, UserWords
+from surefoot.core.incident import Incident, Offer, Pressed, Refusal, Scene
+from surefoot.core.lifecycle import Book
+from surefoot.core.model import Draft, Kind, Notice
+from surefoot.errors import LedgerError, ProviderError, ProviderNonsense, ProviderRefused
+from surefoot.ledger.port import NotAppended
+from surefoot.providers import ladder, rules
+from surefoot.providers.port import Reply, TextDelta
+from surefoot.providers.repairs import Repair, asks_to_drop, repaired
+from surefoot.runtime.live import Looked, Refused
+from surefoot.runtime.models import Model, Replaying, ask_until_answered
+from surefoot.runtime.session import RECORD_LOST, Session
+from surefoot.runtime.window import Window
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step to be asked for: the model view, and the ledger position it was built at."""
+
+    messages: Sequence[Message]
+    seen: int
+    on_delta: Callable[[TextDelta], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A manual recovery made ready in memory: nothing of it is consumed yet (PR-32)."""
+
+    drafts: tuple[Draft, ...]
+    frozen: Any
+    record: str
+    window: Window
+
+
+@dataclass(slots=True)
+class _Facts:
+    """What one refusal is judged by."""
+
+    error: ProviderError
+    step: Step
+    scene: Scene
+    force: Incident | None
+    body_digest: str
+    repaired_in_step: bool = False
+    plan: ladder.Plan | None = field(default=None)
+
+    @property
+    def kind(self) -> str:
+        return str(self.error.facts.get("kind") or "")
+
+    @property
+    def certainty(self) -> str:
+        return str(self.error.facts.get("certainty") or "none")
+
+
+class Incidents:
+    """The incidents of one owned session."""
+
+    def __init__(
+        self, session: Session, model: Model, *, notify: Callable[[Notice], None], automatic: bool = True
+    ) -> None:
+        self.session = session
+        self.model = model
+        self.automatic = automatic
+        """`recovery.automatic`: off, a confirmed refusal is offered instead of repaired (PR-34)."""
+        self.window: Window | None = None
+        self.last_refusal: Mapping[str, Any] | None = None
+        """The card's facts of the newest refusal that made no record (UX-125)."""
+        self._notify = notify
+        self._replaying: Replaying | None = model if isinstance(model, Replaying) else None
+        self._books: dict[int, Book] = {}
+
+    # Reading ----------------------------------------------------------------------------------
+
+    async def messages(self) -> list[Message]:
+        """The model view as it is now, stored results read in."""
+        history = await self.session.history()
+        for ref in history.stored_refs(self.session.book):
+            content = await self.session.ledger.get_blob(ref)
+            history.stored[ref] = content.decode("utf-8", "surrogatepass")
+        return history.messages(self.session.book)
+
+    @property
+    def newest(self) -> Incident | None:
+        """The newest record of the session."""
+        return self.session.incidents[-1] if self.session.incidents else None
+
+    def scene(self, messages: Sequence[Message]) -> Scene:
+        """What records are judged against now."""
+        target = {} if self._replaying is None else self._replaying.target()
+        return Scene(
+            messages,
+            self.session.book,
+            incident.scope(self.session.session_id, target),
+            self.session.record_lost_at,
+        )
+
+    async def pending(self) -> Incident | None:
+        """The incident a person may act on, or nothing (PR-29). Reads only."""
+        refused, newest = await self.judge(None, "idle")
+        return newest if refused is None else None
+
+    async def judge(self, named: str | None, controller: str) -> tuple[Refusal | None, Incident | None]:
+        """The admission of PR-30, without the expiry that goes with it."""
+        scene = self.scene(await self.messages())
+        live = not (self.session.lost or self.session.closed)
+        newest = self.newest
+        refused = incident.admit(Pressed(controller, live, newest, named, scene))
+        if refused is None and self._replaying is None:
+            refused = Refusal("recovery_unavailable")
+        return refused, newest
+
+    async def admit(self, named: str | None, controller: str) -> Refusal | None:
+        """Admission; a pending record found stale is written as expired (PR-24, PR-31)."""
+        await self.session.certain()
+        refused, newest = await self.judge(named, controller)
+        if (
+            refused is not None
+            and refused.code == "recovery_stale"
+            and newest is not None
+            and newest.state == "pending"
+        ):
+            await self._change(newest, self._expired(str(refused.reason)))
+        return refused
+
+    def expiry(self) -> list[Draft]:
+        """What goes into the same commit as new words of a person: `pending` ends (PR-24)."""
+        newest = self.newest
+        if newest is None or not newest.actionable or newest.state != "pending":
+            return []
+        return [self._changed(newest, self._expired("new_input"))]
+
+    async def note_lost_tail(self) -> None:
+        """Write down that a record may be among the entries that were lost (PR-99)."""
+        if self.session.claim.tail.lost and self.session.record_lost_at is None:
+            view = len(await self.messages())
+            await self.session.append(Draft(Kind.NOTICE, {"code": RECORD_LOST, "view": view}))
+
+    # A step -----------------------------------------------------------------------------------
+
+    async def ask(self, step: Step) -> Reply:
+        """Ask for one step. Raises the `ProviderError` that stands after what PR-34 and PR-35 allow."""
+        await self._expire_stale(step)
+        scene = self.scene(step.messages)
+        force = incident.in_force(self.session.incidents, scene)
+        view = await self._in_force(step.messages, force)
+        counted = [0]
+        try:
+            reply = await self._until_answered(view, force, step, counted)
+        except ProviderRefused as error:
+            replaying = self._replaying
+            if replaying is None:
+                raise
+            refused = _Facts(error, step, scene, force, str(error.facts.get("request_digest") or ""))
+            reply = await self._refused(refused, counted[0], replaying)
+        else:
+            if "reasoning_missing" in reply.notes and self._replaying is not None:
+                return await self._regenerated(reply, step, scene, force, view)
+        return reply
+
+    async def _until_answered(
+        self, view: Sequence[Message], force: Incident | None, step: Step, counted: list[int]
+    ) -> Reply:
+        model: Model = self.model
+        if force is not None and asks_to_drop(force.repairs) and self._replaying is not None:
+            model = _Dropping(self.model, self._replaying)
+        return await ask_until_answered(
+            model,
+            view,
+            scheduler=self.session.scheduler,
+            on_delta=step.on_delta,
+            notify=self._notify,
+            counted=counted,
+        )
+
+    async def _expire_stale(self, step: Step) -> None:
+        newest = self.newest
+        if newest is None or not newest.actionable or newest.state != "pending":
+            return
+        reason = incident.stale(newest, self.scene(step.messages))
+        if reason is not None:
+            await self._change(newest, self._expired(reason))
+
+    async def _in_force(self, messages: Sequence[Message], force: Incident | None) -> list[Message]:
+        """The messages with the repaired prefix in its place (PR-43)."""
+        if force is None:
+            return list(messages)
+        end = incident.boundary(force, messages) or force.prefix
+        return await self._projected(messages, force.repairs, force.told, offset=end - force.prefix)
+
+    async def _projected(
+        self,
+        messages: Sequence[Message],
+        repairs: Sequence[Repair],
+        told: Sequence[tuple[int, int]],
+        *,
+        offset: int = 0,
+    ) -> list[Message]:
+        shown = list(messages)
+        for prefix, at in told:
+            shown = restated.with_facts(shown, prefix + offset, await self._book_at(at))
+        return repaired(shown, repairs, offset=offset)
+
+    async def _book_at(self, at: int) -> Book:
+        """The receipts as they stood at a ledger position, so that facts never change later."""
+        if at not in self._books:
+            book = Book()
+            for entry in await self.session.ledger.read(self.session.session_id):
+                if entry.position > at:
+                    break
+                book.apply(entry)
+            self._books[at] = book
+        return self._books[at]
+
+    # A refusal --------------------------------------------------------------------------------
+
+    async def _refused(self, refused: _Facts, asked: int, replaying: Replaying) -> Reply:
+        refused.plan = self._plan(refused, replaying)
+        may = (
+            self.automatic
+            and asked < replaying.max_requests
+            and incident.may_repair_alone(refused.kind, refused.certainty)
+            and not incident.is_spent(self.newest, refused.scene)
+        )
+        if may and refused.plan is not None:
+            return await self._repair(refused, refused.plan, replaying)
+        await self._offer(refused, replaying)
+        raise refused.error
+
+    def _plan(self, refused: _Facts, replaying: Replaying) -> ladder.Plan | None:
+        """The plan of PR-53 on the frozen prefix; None for a refusal that is none of the history."""
+        if not incident.may_be_offered(refused.kind, refused.certainty):
+            return None
+        force = refused.force
+        ground = self._ground(refused.step.messages, force, replaying)
+        before = repaired(ground.messages, ground.in_force)
+        sent = replaying.freeze(before, drop_blocks=asks_to_drop(ground.in_force)).body
+        findings = tuple(rules.check(sent, replaying.contract))
+        linked = bool(refused.error.facts.get("linked"))
+        return ladder.plan(ground, ladder.Refused(refused.kind, findings, linked))
+
+    def _ground(
+        self, messages: Sequence[Message], force: Incident | None, replaying: Replaying
+    ) -> ladder.Ground:
+        def encode(shown: Sequence[Message], drop: bool) -> Mapping[str, Any]:
+            body: Mapping[str, Any] = replaying.freeze(shown, drop_blocks=drop).body
+            return body
+
+        offset = 0
+        if force is not None:
+            offset = (incident.boundary(force, messages) or force.prefix) - force.prefix
+        kept = (
+            () if force is None else tuple((rid, at if at < 0 else at + offset) for rid, at in force.repairs)
+        )
+        return ladder.Ground(
+            messages,
+            replaying.contract,
+            encode,
+            kept,
+            tools=replaying.has_tools,
+            may_drop=replaying.may_drop_blocks,
+        )
+
+    async def _repair(self, refused: _Facts, plan: ladder.Plan, replaying: Replaying) -> Reply:
+        """PR-34: project, validate, persist `consumed`, send once."""
+        told = self._told(refused.force, len(refused.step.messages), refused.step.seen)
+        shown = await self._projected(refused.step.messages, plan.repairs, told)
+        frozen = replaying.freeze(shown, drop_blocks=asks_to_drop(plan.repairs))
+        if rules.refusing(rules.check(frozen.body, replaying.contract)):
+            raise refused.error
+        record = self._new_record(
+            refused,
+            state="consumed",
+            projected=True,
+            repairs=plan.repairs,
+            told=told,
+            origin="automatic",
+            at=refused.step.seen,
+            sent=frozen.digest,
+            consumed_ms=self.session.scheduler.now_ms(),
+        )
+        try:
+            await self.session.append(self._draft(record))
+        except LedgerError as failure:
+            self._notify(Notice("recovery_not_recorded", {"cause": failure.message}))
+            raise refused.error from failure
+        self.window = Window.over(refused.step.messages, self.session.book)
+        self._notify(Notice("discard", {"reason": "replay_refused", "incidentId": record["id"]}))
+        self._notify(Notice("recovered_request", {"incidentId": record["id"], "repairs": len(plan.added)}))
+        refused.repaired_in_step = True
+        return await self._sent(record["id"], frozen, refused.step, replaying)
+
+    async def _sent(self, identity: str, frozen: Any, step: Step, replaying: Replaying) -> Reply:
+        """The one request of an incident; whatever becomes of it is added to the record (PR-36)."""
+        try:
+            reply: Reply = await replaying.send(frozen, step.on_delta)
+        except ProviderRefused:
+            await self._outcome(identity, "refused")
+            raise
+        except ProviderError:
+            await self._outcome(identity, "failed")
+            raise
+        await self._outcome(identity, "recovered")
+        return reply
+
+    async def _outcome(self, identity: str, word: str) -> None:
+        newest = self.newest
+        if newest is None or newest.id != identity:
+            return
+        try:
+            await self._change(newest, {"outcome": word})
+        except LedgerError as failure:  # it is history; the budget is spent without it
+            self._notify(Notice("recovery_not_recorded", {"cause": failure.message}))
+
+    # Regeneration -----------------------------------------------------------------------------
+
+    async def _regenerated(
+        self, reply: Reply, step: Step, scene: Scene, force: Incident | None, view: Sequence[Message]
+    ) -> Reply:
+        """PR-35: a reply that its contract will refuse later is asked for once more, before any call of it runs."""
+        replaying = self._replaying
+        if replaying is None or reply.hosted or incident.is_spent(self.newest, scene):
+            return self._with_placeholder(reply)
+        drop = force is not None and asks_to_drop(force.repairs)
+        frozen = replaying.freeze(view, drop_blocks=drop)
+        facts: dict[str, Any] = {"certainty": "none"}
+        made_of = _Facts(ProviderNonsense("", **facts), step, scene, force, frozen.digest)
+        record = self._new_record(
+            made_of,
+            state="consumed",
+            projected=False,
+            origin="regeneration",
+            at=step.seen,
+            sent=frozen.digest,
+            consumed_ms=self.session.scheduler.now_ms(),
+        )
+        try:
+            await self.session.append(self._draft(record))
+        except LedgerError as failure:
+            self._notify(Notice("recovery_not_recorded", {"cause": failure.message}))
+            return self._with_placeholder(reply)
+        self._notify(Notice("discard", {"reason": "reasoning_missing", "incidentId": record["id"]}))
+        again = await self._sent(record["id"], frozen, step, replaying)
+        return self._with_placeholder(again) if "reasoning_missing" in again.notes else again
+
+    def _with_placeholder(self, reply: Reply) -> Reply:
+        """The reply where its contract takes a placeholder later; otherwise the step stops and no call runs."""
+        replaying = self._replaying
+        if replaying is None or replaying.contract["reasoning.empty_ok"]:
+            return reply
+        raise ProviderNonsense(
+            "The model's server left out reasoning that it will ask for again later; no call of this reply ran.",
+            kind="generation",
+            reason="reasoning_missing",
+            transient=False,
+        )
+
+    # The offer --------------------------------------------------------------------------------
+
+    async def _offer(self, refused: _Facts, replaying: Replaying) -> None:
+        """Make `pending` durable before the turn ends, or say why nothing is offered (PR-24, PR-28)."""
+        reason = self._not_offered(refused)
+        newest = self.newest
+        if reason is None and newest is not None and newest.state == "pending":
+            same = incident.stale(newest, refused.scene) is None and newest.fields.get("kind") == refused.kind
+            if same:  # refused again, unchanged: it is the same incident
+                return self._tell_offer(refused, newest.id, None)
+        identity = None
+        if reason is None:
+            record = self._new_record(refused, state="pending", projected=False)
+            try:
+                await self.session.append(self._draft(record))
+                identity = str(record["id"])
+            except LedgerError:
+                reason = "storage_failed"
+        self._tell_offer(refused, identity, reason)
+
+    def _not_offered(self, refused: _Facts) -> str | None:
+        newest, scene = self.newest, refused.scene
+        lost = incident.is_spent(None, scene)
+        offer = Offer(
+            refused.kind,
+            refused.certainty,
+            replay_bearing=incident.is_replay_bearing(refused.step.messages),
+            repaired_in_step=refused.repaired_in_step,
+            spent=incident.is_spent(newest, scene),
+            newer_record=newest is not None and bool(newest.fields) and not newest.known,
+            record_lost=lost,
+            changes=refused.plan is not None,
+        )
+        return incident.not_offered(offer)
+
+    def _tell_offer(self, refused: _Facts, identity: str | None, reason: str | None) -> None:
+        facts = refused.error.facts
+        facts["history"] = refused.kind in incident.REPLAY_KINDS or refused.kind in incident.WORDLESS_KINDS
+        facts["incident_id"], facts["reason_not_offered"] = identity, reason
+        plan = refused.plan
+        self.last_refusal = {
+            "incident_id": identity,
+            "kind": refused.kind,
+            "status": facts.get("status"),
+            "trace_id": facts.get("trace_id"),
+            "rules": list(facts.get("rules") or ()),
+            "reason_not_offered": reason,
+            "changes": {} if plan is None else counts_of(plan.added),
+        }
+        self._notify(Notice("provider_refused", self.last_refusal))
+
+    # The manual path --------------------------------------------------------------------------
+
+    async def prepare(self, named: str | None, guidance: str, turn_id: str) -> Prepared | Refusal:
+        """PR-32, steps 1 and 2, in memory: nothing is consumed, nothing is written but an expiry."""
+        refused = await self.admit(named, "idle")
+        newest, replaying = self.newest, self._replaying
+        if refused is not None or newest is None or replaying is None:
+            return refused or Refusal("recovery_unavailable")
+        messages, seen = await self.messages(), self.session.position
+        scene = self.scene(messages)
+        force = incident.in_force(self.session.incidents, scene)
+        prefix = incident.boundary(newest, messages) or newest.prefix
+        told_of = _Facts(_remembered(newest), Step(messages[:prefix], seen, _silent), scene, force, "")
+        plan = self._plan(told_of, replaying)
+        if plan is None:
+            return Refusal("recovery_unavailable", "nothing_to_change")
+        told = self._told(force, prefix, seen)
+        shown = await self._projected(messages, plan.repairs, told)
+        text = restated.prompt_with(guidance)
+        shown.append(UserWords(turn_id, text, origin="host"))
+        frozen = replaying.freeze(shown, drop_blocks=asks_to_drop(plan.repairs))
+        broken = rules.refusing(rules.check(frozen.body, replaying.contract))
+        if broken:
+            return Refusal("recovery_unavailable", broken[0].rule)
+        consumed = {
+            "state": "consumed",
+            "projected": True,
+            "repairs": [list(one) for one in plan.repairs],
+            "told": [list(one) for one in told],
+            "origin": "manual",
+            "at": seen,
+            "prompt": restated.PROMPT_VERSION,
+            "sent": frozen.digest,
+            "epoch": self.session.epoch,
+            "consumed_ms": self.session.scheduler.now_ms(),
+        }
+        host = {"turnId": turn_id, "text": text, "prompt": restated.PROMPT_VERSION}
+        drafts = (self._changed(newest, consumed), Draft(Kind.HOST, host))
+        return Prepared(drafts, frozen, newest.id, Window.over(messages[:prefix], self.session.book))
+
+    async def commit(
+        self, prepared: Prepared, before: Sequence[Draft], after: Sequence[Draft]
+    ) -> Refusal | None:
+        """PR-32, steps 3 and 4: admission again, then one commit that holds record and words.
+
+        Raises `LedgerError`: nothing is sent, and an uncertain commit counts as consumed (PR-33).
+        """
+        position = self.session.position
+        refused = await self.admit(prepared.record, "idle")
+        if refused is not None:
+            return refused
+
+        def still_pending() -> str | None:
+            newest = self.newest
+            same = newest is not None and newest.id == prepared.record and newest.state == "pending"
+            return None if same else "recovery_stale"
+
+        answer = await self.session.append(
+            *before, *prepared.drafts, *after, after=position, judge=still_pending
+        )
+        if isinstance(answer, NotAppended):
+            return Refusal("recovery_stale", "history_moved")
+        self.window = prepared.window
+        return None
+
+    async def send(self, prepared: Prepared, step: Step) -> Reply:
+        """PR-32, step 5: the frozen bytes, once."""
+        replaying = self._replaying
+        if replaying is None:
+            raise ProviderNonsense("This model cannot be asked again.", transient=False)
+        return await self._sent(prepared.record, prepared.frozen, step, replaying)
+
+    def answered(self, looked: Looked) -> Refused | None:
+        """The stored result for a call repeated in the recovery window (PR-59), or None."""
+        return None if self.window is None else self.window.answer(looked, self.session.book)
+
+    def end_turn(self) -> None:
+        """The recovery window ends with its turn."""
+        self.window = None
+
+    # The card ---------------------------------------------------------------------------------
+
+    async def card(self) -> dict[str, Any] | None:
+        """The facts of UX-129 about the newest incident or refusal; None when there is none. Reads only."""
+        newest = self.newest
+        if newest is None:
+            return None if self.last_refusal is None else {**_EMPTY_CARD, **self.last_refusal}
+        messages = await self.messages()
+        refused, _ = await self.judge(None, "idle")
+        offered = refused is None
+        changes: Mapping[str, int] = {}
+        if self._replaying is not None and newest.actionable and newest.state == "pending" and offered:
+            prefix = incident.boundary(newest, messages) or newest.prefix
+            scene = self.scene(messages)
+            force = incident.in_force(self.session.incidents, scene)
+            seen = Step(messages[:prefix], self.session.position, _silent)
+            plan = self._plan(_Facts(_remembered(newest), seen, scene, force, ""), self._replaying)
+            changes = {} if plan is None else counts_of(plan.added)
+        fields = newest.fields
+        reason = None if refused is None else refused.reason or refused.code.removeprefix("recovery_")
+        return {
+            **_EMPTY_CARD,
+            "incident_id": newest.id or None,
+            "kind": fields.get("kind"),
+            "status": fields.get("status"),
+            "trace_id": fields.get("trace_id"),
+            "rules": list(fields.get("rules") or ()),
+            "state": newest.state,
+            "scope": fields.get("scope"),
+            "origin": fields.get("origin"),
+            "outcome": fields.get("outcome"),
+            "offered": offered,
+            "reason_not_offered": reason,
+            "changes": dict(changes),
+            **self._calls(),
+        }
+
+    def _calls(self) -> dict[str, int]:
+        receipts = list(self.session.book)
+        done = sum(one.state == "succeeded" for one in receipts)
+        return {"done_calls": done, "open_calls": len(list(self.session.book.open()))}
+
+    # Drafts -----------------------------------------------------------------------------------
+
+    def _new_record(self, refused: _Facts, **more: Any) -> dict[str, Any]:
+        messages, scene = refused.step.messages, refused.scene
+        replaying, scheduler = self._replaying, self.session.scheduler
+        number = int(scheduler.token(128), 16)
+        told = refused.error.facts
+        record: dict[str, Any] = {
+            "version": incident.VERSION,
+            "id": make_id("inc", number >> 80, number),
+            "state": more.pop("state"),
+            "scope": scene.scope,
+            "fingerprint": incident.fingerprint(messages),
+            "count": len(incident.authored(messages)),
+            "prefix": len(messages),
+            "anchor": incident.anchor(messages[-1]),
+            "run": 1 + sum(1 for one in messages if incident.brings_round(one)),
+            "evidence": incident.evidence(messages, self.session.book),
+            "projected": more.pop("projected"),
+            "kind": refused.kind or None,
+            "certainty": refused.certainty,
+            "status": told.get("status"),
+            "rules": list(told.get("rules") or ())[:16],
+            "trace_id": told.get("trace_id"),
+            "linked": bool(told.get("linked")) or None,
+            "refused": refused.body_digest or None,
+            "wire": self.model.wire,
+            "contract": None if replaying is None else str(replaying.contract["contract.id"]),
+            "epoch": self.session.epoch,
+            "created_ms": scheduler.now_ms(),
+        }
+        record = {key: value for key, value in record.items() if value is not None}
+        return {**record, **{key: _plain(value) for key, value in more.items()}}
+
+    def _told(self, force: Incident | None, prefix: int, at: int) -> tuple[tuple[int, int], ...]:
+        """Facts in force stay where they are; those of this incident stand at its own prefix."""
+        earlier = () if force is None else force.told
+        return (*(one for one in earlier if one[0] != prefix), (prefix, at))
+
+    def _draft(self, record: Mapping[str, Any]) -> Draft:
+        return self._entry(incident.encode(record), record)
+
+    def _changed(self, old: Incident, changes: Mapping[str, Any]) -> Draft:
+        return self._entry(incident.merged(old.text, changes), {**old.fields, **changes})
+
+    async def _change(self, old: Incident, changes: Mapping[str, Any]) -> None:
+        """Append a change of a record, unless another one came first: an account is never taken back."""
+        await self.session.append(
+            self._changed(old, changes), judge=lambda: None if self.newest is old else "record_moved"
+        )
+
+    def _entry(self, text: str, fields: Mapping[str, Any]) -> Draft:
+        payload = {
+            "incidentId": fields.get("id"),
+            "state": fields.get("state"),
+            "projected": fields.get("projected") is True,
+            "at": fields.get("at"),
+            "record": text,
+        }
+        return Draft(Kind.INCIDENT, payload)
+
+    def _expired(self, reason: str) -> dict[str, Any]:
+        return {"state": "expired", "expired_by": reason, "expired_ms": self.session.scheduler.now_ms()}
+
+
+class _Dropping:
+    """The model while a repair in force lets the service drop blocks (R9)."""
+
+    def __init__(self, model: Model, replaying: Replaying) -> None:
+        self.wire = model.wire
+        self.batch_split = model.batch_split
+        self.wait_seconds = model.wait_seconds
+        self._replaying = replaying
+
+    async def complete(self, messages: Sequence[Message], on_delta: Callable[[TextDelta], None]) -> Reply:
+        """One request. Raises `ProviderError`."""
+        return await self._replaying.send(self._replaying.freeze(messages, drop_blocks=True), on_delta)
+
+
+_EMPTY_CARD: Mapping[str, Any] = {
+    "incident_id": None,
+    "kind": None,
+    "status": None,
+    "trace_id": None,
+    "rules": [],
+    "state": None,
+    "scope": None,
+    "origin": None,
+    "outcome": None,
+    "offered": False,
+    "reason_not_offered": None,
+    "changes": {},
+    "done_calls": 0,
+    "open_calls": 0,
+    "ways": [way.value for way in incident.Ways],
+}
+
+
+def counts_of(repairs: Sequence[Repair]) -> dict[str, int]:
+    """How many messages each repair would change."""
+    counts: dict[str, int] = {}
+    for rid, _ in repairs:
+        counts[rid] = counts.get(rid, 0) + 1
+    return counts
+
+
+def _remembered(record: Incident) -> ProviderRefused:
+    """The refusal a record was made of, as far as it was kept."""
+    kept = {
+        key: record.fields.get(key) for key in ("kind", "certainty", "status", "rules", "trace_id", "linked")
+    }
+    return ProviderRefused("The model's server refused the replayed history.", **kept)
+
+
+def _silent(delta: TextDelta) -> None:
+    """Where nothing is streamed."""
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value
+
+
+__all__ = ["Incidents", "Prepared", "Step", "counts_of"]
