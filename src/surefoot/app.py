@@ -36,7 +36,7 @@ from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.controller import Controller
 from surefoot.runtime.desk import Desk
 from surefoot.runtime.guarded import Guarded
-from surefoot.runtime.live import Looked, Permit, Permits
+from surefoot.runtime.live import Hooks, Looked, Permit, Permits
 from surefoot.runtime.models import EndpointModel, Model
 from surefoot.runtime.people import Asker, People
 from surefoot.runtime.permission import Mode, parse_rules
@@ -94,6 +94,7 @@ class App:
     _supervision: RunFolders
     extra_tools: Sequence[Tool] = ()
     each_tool: Callable[[Tool], Tool] = lambda tool: tool
+    hooks: Sequence[Hooks] = ()
 
     async def sessions(self) -> list[SessionRow]:
         """The sessions of this project's ledger."""
@@ -188,6 +189,7 @@ class App:
             permits=permits or people.permit,
             services=services,
             limits=self.limits,
+            hooks=self.hooks,
         )
         actions = Actions(session, barrier, self._supervision, self._policy(session), self.limits)
         actions.descent = lambda: self._descent(session)
@@ -376,6 +378,7 @@ async def open_app(
                     folder / PROCESSES, background_probe_seconds=limits.background_probe_seconds
                 ),
                 extra_tools=given.tools,
+                hooks=given.hooks,
                 each_tool=given.each_tool,
             )
 
@@ -391,6 +394,8 @@ class Parts:
     """Wraps the ledger; ports are where faults are put in tests."""
     each_tool: Callable[[Tool], Tool] = lambda tool: tool
     """Wraps every tool, the built-in ones too; what it gives is what is registered."""
+    hooks: Sequence[Hooks] = ()
+    """Asked before each call and told after it; what they do themselves are calls of their own (TR-25)."""
 
 
 def _limits(settings: Settings) -> Limits:

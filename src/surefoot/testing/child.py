@@ -17,10 +17,11 @@ import json
 import os
 import signal
 import sys
+import time
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ from surefoot.core.model import EffectClass, Grade, Kind, Receipt
 from surefoot.errors import OutcomeUnknown, SurefootError, ToolError
 from surefoot.runtime.actions import Caller
 from surefoot.runtime.controller import Controller, TurnEnd
+from surefoot.runtime.live import Changed, Looked, Refused
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
 from surefoot.testing.faults import KillingLedger, Seams, seamed
@@ -94,7 +96,9 @@ class ChildSpec:
     strike: Mapping[str, Any] | None = None
     """What happens at that seam instead of death: `{"do": "stop"}`, `{"do": "full", "times": 3}`,
     `{"do": "recover"}` (judge again what a dead owner left, in the middle of a turn),
-    `{"do": "crowded"}` (hardly any room is left, nothing fails yet), or
+    `{"do": "crowded"}` (hardly any room is left, nothing fails yet), `{"do": "give_up"}` (whoever waits for
+    the turn, the press or the opening waits no longer, as at the time limit of a run),
+    `{"do": "clock", "wall_ms": 0, "boot_ms": 0}` (the clocks of this process jump), or
     `{"do": "disk", "operation": "sync", "how": "error", "nth": 1, "lasting": false}`."""
     answers: tuple[str, ...] | None = None
     """None is an unattended run. Else a person is there who gives these answers, then waits for ever."""
@@ -102,6 +106,10 @@ class ChildSpec:
     """Time limit of the sink's tools."""
     press_first: bool = False
     """Press the actions before anything else."""
+    press_at: str = ""
+    """Press the actions when this seam of a tool's body is first passed, and not afterwards."""
+    hook: str = ""
+    """`before` or `after`: a hook of the user pays once for every call of the model, then or then."""
     release: bool = False
     """At the end let the sink's held requests go on, and wait until nothing is open any more."""
 
@@ -124,8 +132,9 @@ class SinkVerifier:
     name = "sink"
     far = False
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, seams: Seams) -> None:
         self._url = url
+        self._seams = seams
 
     def recovery_scope(self, call: Receipt) -> str:
         """The sink's address."""
@@ -133,6 +142,7 @@ class SinkVerifier:
 
     def inspect_effect(self, key: str, call: Receipt, deadline: Deadline, *, fenced: bool) -> Observation:
         """Present with proof, or absent; absence is fenced when the executor has ended."""
+        self._seams.reach("verifier[sink].look")
         query = urllib.parse.quote(key)
         with urllib.request.urlopen(f"{self._url}/effects?key={query}", timeout=5) as reply:
             found = json.load(reply)
@@ -177,7 +187,7 @@ def _sink_tool(name: str, kind: EffectClass, spec: ChildSpec, seams: Seams) -> T
         parameters=PARAMETERS,
         sync_body=body,
         effect=Effect(kind, () if kind is EffectClass.READ_ONLY else (f"tool:{name}",)),
-        verifier=SinkVerifier(url) if looks else None,
+        verifier=SinkVerifier(url, seams) if looks else None,
         time_limit_seconds=spec.limit_seconds,
     )
 
@@ -207,6 +217,7 @@ async def run(spec: ChildSpec) -> dict[str, Any]:
         tools=sink_tools(spec, seams) if spec.sink_url else (),
         ledger=lambda ledger: KillingLedger(ledger, seams),
         each_tool=lambda tool: seamed(tool, seams),
+        hooks=[PayingHook(spec, faults)] if spec.hook else (),
     )
     report: dict[str, Any] = {"turns": [], "answers": [], "notices": []}
     async with open_app(
@@ -221,8 +232,9 @@ async def run(spec: ChildSpec) -> dict[str, Any]:
             None if newest else spec.session, continue_newest=newest, take_over=spec.take_over
         )
         faults.controller = controller
+        faults.press = lambda: _press(spec, controller, report)
         _take_stock(controller, report, "opened")
-        await _play(spec, controller, report)
+        await _play(spec, controller, report, faults)
         report["sessionId"] = controller.session_id
         report["sessions"] = len(await app.sessions())
         await _read_history(controller, report)
@@ -258,6 +270,47 @@ class Person:
         return self._answers.pop(0)
 
 
+class PayingHook:
+    """A hook of a user whose own effect is a payment at the sink."""
+
+    def __init__(self, spec: ChildSpec, faults: Faults) -> None:
+        self._when = spec.hook
+        self._faults = faults
+
+    async def before(self, looked: Looked) -> Refused | Changed | None:
+        """Pay before the call."""
+        if self._when == "before":
+            await self._pay(looked.call.attempt_id)
+        return None
+
+    async def after(self, receipt: Receipt) -> None:
+        """Pay after the call."""
+        if self._when == "after":
+            await self._pay(receipt.attempt_id)
+
+    async def _pay(self, attempt_id: str) -> None:
+        controller = self._faults.controller
+        parent = None if controller is None else controller.session.book.get(attempt_id)
+        if controller is None or parent is None or parent.parent_attempt_id is not None:
+            return
+        label = json.loads(parent.arguments or "{}").get("label", "")
+        await controller.barrier.nested(attempt_id, "pay", json.dumps({"label": f"{label}-hook"}))
+
+
+class PressingSeams(Seams):
+    """Seams at one of which the actions of the spec are pressed, once."""
+
+    press_at = ""
+    press: Callable[[], None] = staticmethod(lambda: None)
+
+    def reach(self, name: str) -> None:
+        """Press if it is here, then pass the seam."""
+        if name == self.press_at:
+            self.press_at = ""
+            self.press()
+        super().reach(name)
+
+
 class Faults:
     """The seams of one run, and what strikes there."""
 
@@ -265,6 +318,9 @@ class Faults:
         self.controller: Controller | None = None
         self.disk: FaultyDisk | None = None
         self.struck_at: str | None = None
+        self.waited_for: asyncio.Task[Any] | None = None
+        """What the surface of this child waits for now."""
+        self.press: Callable[[], Coroutine[Any, Any, None]] | None = None
         self._strike = dict(spec.strike or {})
         self._loop = asyncio.get_running_loop()
         self._fault: Fault | None = None
@@ -273,13 +329,26 @@ class Faults:
         if self._strike.get("do") in ("disk", "full"):
             self.disk = FaultyDisk()
             apsw.set_default_vfs(self.disk.name)
-        self.seams = Seams(
+        self.seams = PressingSeams(
             spec.kill_at,
             number=spec.signal,
             trace=Path(spec.trace) if spec.trace else None,
             only=spec.only,
             strike=self._act if spec.strike is not None else None,
         )
+        self.seams.press_at = spec.press_at
+        self.seams.press = self._press
+
+    def _press(self) -> None:
+        """From the thread of a tool's body: press, and wait for the answer."""
+        if self.press is not None:
+            asyncio.run_coroutine_threadsafe(self.press(), self._loop).result(20)
+
+    async def waits(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Await something as a surface does; None when it was given up."""
+        self.waited_for = asyncio.ensure_future(work)
+        await asyncio.wait({self.waited_for})
+        return None if self.waited_for.cancelled() else self.waited_for.result()
 
     def told(self) -> dict[str, Any]:
         """Where it struck, and how often the disk failed."""
@@ -291,6 +360,10 @@ class Faults:
         what = self._strike
         if what["do"] in ("stop", "recover"):
             self._loop.call_soon_threadsafe(self._ask, what["do"])
+        elif what["do"] == "give_up":
+            self._loop.call_soon_threadsafe(lambda: self.waited_for and self.waited_for.cancel())
+        elif what["do"] == "clock":
+            jump_clocks(wall_ms=what.get("wall_ms", 0), boot_ms=what.get("boot_ms", 0))
         elif what["do"] == "crowded":
             self._crowd()
         elif what["do"] == "full" and self.disk is not None:
@@ -325,6 +398,15 @@ class Faults:
             self._tasks.append(self._loop.create_task(work))
 
 
+def jump_clocks(*, wall_ms: int = 0, boot_ms: int = 0) -> None:
+    """Let the clocks of this process jump: the wall clock as a person sets it, boot time as in a suspend."""
+    wall, boot = time.time_ns, time.clock_gettime_ns
+    time.time_ns = lambda: wall() + wall_ms * 1_000_000
+    time.clock_gettime_ns = lambda clock: (
+        boot(clock) + (boot_ms * 1_000_000 if clock == time.CLOCK_BOOTTIME else 0)
+    )
+
+
 def _take_stock(controller: Controller, report: dict[str, Any], name: str) -> None:
     book = controller.session.book
     report[name] = dict(controller.actions.snapshot())
@@ -352,17 +434,18 @@ async def _read_history(controller: Controller, report: dict[str, Any]) -> None:
     report["statuses"] = [entry.payload["status"] for entry in entries if entry.kind == Kind.TURN]
 
 
-async def _play(spec: ChildSpec, controller: Controller, report: dict[str, Any]) -> None:
+async def _play(spec: ChildSpec, controller: Controller, report: dict[str, Any], faults: Faults) -> None:
     if spec.press_first:
-        await _press(spec, controller, report)
+        await faults.waits(_press(spec, controller, report))
     if spec.carry_out:
-        report["carriedOut"] = [receipt.attempt_id for receipt in await controller.actions.carry_out()]
+        carried = await faults.waits(controller.actions.carry_out())
+        report["carriedOut"] = [receipt.attempt_id for receipt in carried or ()]
     if spec.go_on:
-        report["turns"].append(_told(await controller.go_on()))
+        report["turns"].append(_told(await faults.waits(controller.go_on())))
     for prompt in spec.prompts:
-        report["turns"].append(_told(await controller.submit(prompt)))
-    if not spec.press_first:
-        await _press(spec, controller, report)
+        report["turns"].append(_told(await faults.waits(controller.submit(prompt))))
+    if not spec.press_first and not spec.press_at:
+        await faults.waits(_press(spec, controller, report))
     if spec.release:
         report["beforeRelease"] = [receipt.to_json() for receipt in controller.session.book]
         await asyncio.to_thread(post, f"{spec.sink_url}/release", {})
@@ -385,6 +468,8 @@ async def _press(spec: ChildSpec, controller: Controller, report: dict[str, Any]
 
 
 def _told(end: Any) -> dict[str, Any]:
+    if end is None:
+        return {"status": "given up"}
     if not isinstance(end, TurnEnd):
         return {"parked": end.text}
     error = None if end.error is None else end.error.code
