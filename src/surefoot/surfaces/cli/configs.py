@@ -5,16 +5,20 @@ Owns: how settings are printed. Does not own: which value holds (`config`).
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
 from surefoot.config import EXAMPLE, load_settings, places, project_root, set_trust
+from surefoot.errors import SettingsError, UsageError
 from surefoot.settings_files import left_out
-from surefoot.settings_table import form_of
+from surefoot.settings_table import SETTINGS, form_of
 from surefoot.surfaces import plain
 from surefoot.surfaces.cli.output import complain, say_lines
 
@@ -55,6 +59,142 @@ def show(origin: bool, example: bool, as_json: bool) -> None:
 def path() -> None:
     """Print where the settings file lies, or would lie."""
     click.echo(str(places(os.environ).settings_file))
+
+
+@config.command()
+@click.argument("name")
+@click.option("--json", "as_json", is_flag=True)
+def get(name: str, as_json: bool) -> None:
+    """Print the value of one setting that holds here."""
+    settings = load_settings({}, os.environ, Path.cwd())
+    found = {path: value for path, value, _ in settings.rows()}
+    if name not in found:
+        raise UsageError(
+            f"There is no setting {name!r}.{_near(name, found)}", next_command="surefoot config show"
+        )
+    say_lines([json.dumps(found[name], ensure_ascii=False) if as_json else _shown(found[name])])
+
+
+@config.command("set")
+@click.argument("name")
+@click.argument("value")
+def set_(name: str, value: str) -> None:
+    """Write one setting into your own settings file; other lines stay as they are."""
+    form = form_of(name)
+    if form is None:
+        raise UsageError(
+            f"There is no setting {name!r}.{_near(name, SETTINGS)}", next_command="surefoot config show"
+        )
+    meant = _meant(value)
+    wrong = form.problem(meant)
+    if wrong is not None and isinstance(meant, int | float) and form.problem(value) is None:
+        meant, wrong = value, None
+    if wrong is not None:
+        raise UsageError(f"{name} = {value}: expected {wrong}.")
+    file = places(os.environ).settings_file
+    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    _write(file, with_value(before, name, meant))
+    try:
+        load_settings({}, os.environ, Path.cwd())
+    except SettingsError:
+        _write(file, before)
+        raise
+    click.echo(f"{file}: {name} = {json.dumps(meant, ensure_ascii=False)}")
+
+
+@config.command()
+def schema() -> None:
+    """Print the JSON Schema of the settings file."""
+    click.echo(json.dumps(schema_of_settings(), ensure_ascii=False, indent=1))
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return f" Did you mean {', '.join(close)}?" if close else ""
+
+
+def _meant(text: str) -> Any:
+    """The value a word means: JSON where it is some, else the text itself."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def with_value(text: str, name: str, value: Any) -> str:
+    """A settings file with one value set; every other line, comments included, stays."""
+    table, _, key = name.rpartition(".")
+    line = f"{key} = {_toml(value)}"
+    lines = text.splitlines()
+    heads = [index for index, found in enumerate(lines) if re.match(r"\s*\[", found)]
+    if table:
+        begin = next(
+            (i for i in heads if re.fullmatch(rf"\s*\[{re.escape(table)}\]\s*(#.*)?", lines[i])), None
+        )
+        if begin is None:
+            return "\n".join([*lines, *([""] if lines else []), f"[{table}]", line]) + "\n"
+        first = begin + 1
+    else:
+        first = 0
+    last = next((index for index in heads if index >= first), len(lines))
+    for index in range(first, last):
+        if re.match(rf"\s*{re.escape(key)}\s*=", lines[index]):
+            lines[index] = line
+            return "\n".join(lines) + "\n"
+    return "\n".join([*lines[:first], line, *lines[first:]]) + "\n"
+
+
+def _toml(value: Any) -> str:
+    """JSON's texts, numbers, switches and lists are TOML as well."""
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    fresh = file.with_name(f".{file.name}.{os.getpid()}")
+    fresh.write_text(text, encoding="utf-8")
+    fresh.replace(file)
+
+
+_JSON_TYPES: dict[str, dict[str, Any]] = {
+    "text": {"type": "string"},
+    "switch": {"type": "boolean"},
+    "number": {"type": "number"},
+    "seconds": {"type": "number"},
+    "words": {"type": "array", "items": {"type": "string"}},
+    "map": {"type": "object"},
+    "any": {},
+}
+
+
+def schema_of_settings() -> dict[str, Any]:
+    """The JSON Schema of the settings file, made from the table of settings."""
+    root: dict[str, Any] = {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object"}
+    for path, form in SETTINGS.items():
+        parts = path.split(".")
+        place = root
+        for part in parts[:-1]:
+            place = _below(place, part)
+            place.setdefault("type", "object")
+        leaf = dict(_JSON_TYPES.get(form.kind, {}))
+        if form.allowed:
+            leaf["enum"] = list(form.allowed)
+        if form.unit:
+            leaf["description"] = form.unit
+        if form.default is not None:
+            leaf["default"] = list(form.default) if isinstance(form.default, tuple) else form.default
+        _below(place, parts[-1]).update(leaf)
+    return root
+
+
+def _below(place: dict[str, Any], part: str) -> dict[str, Any]:
+    """The schema of one key; `*` stands for any."""
+    if part == "*":
+        found: dict[str, Any] = place.setdefault("additionalProperties", {})
+        return found
+    properties: dict[str, Any] = place.setdefault("properties", {})
+    child: dict[str, Any] = properties.setdefault(part, {})
+    return child
 
 
 @config.command()

@@ -1,16 +1,28 @@
-"""`surefoot ledger`: verify, path.
+"""`surefoot ledger`: verify, path, begin.
 
-Owns: how findings are printed. Does not own: checking (`ledger`).
+Owns: how findings are printed, and the word of a person before a damaged ledger is set aside
+(UX-163). Does not own: checking and moving (`ledger`).
 """
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import click
 
-from surefoot.errors import SurefootError
+from surefoot.errors import (
+    LedgerDamaged,
+    LedgerError,
+    RecoveryRefused,
+    SessionMissing,
+    SurefootError,
+    UsageError,
+)
+from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.places import set_aside
 from surefoot.ledger.port import Report
 from surefoot.surfaces.cli import reading
-from surefoot.surfaces.cli.output import complain, say_json, say_lines
+from surefoot.surfaces.cli.output import complain, is_person_here, say_json, say_lines
 
 
 @click.group()
@@ -22,8 +34,6 @@ def ledger() -> None:
 @click.option("--all", "every", is_flag=True, help="One line per project.")
 def path(every: bool) -> None:
     """Print where the ledger lies, or would lie."""
-    from pathlib import Path
-
     settings = reading.settings_here()
     if not every:
         say_lines([str(settings.places.ledger_folder(Path.cwd()) / "ledger.db")])
@@ -57,6 +67,54 @@ def verify(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     elif not documents:
         say_lines(["There is no ledger in this project yet."])
     ctx.exit(1 if bad else 0)
+
+
+@ledger.command()
+def begin() -> None:
+    """After damage: set the ledger of this project aside whole, and begin a new one beside it."""
+    settings = reading.settings_here()
+    folder = settings.places.ledger_folder(Path.cwd())
+    damage = reading.run(lambda: _damage(folder)) if folder.is_dir() else None
+    if damage is None:
+        raise UsageError("The ledger of this project can be read; there is nothing to set aside.",
+                         next_command="surefoot ledger verify")  # fmt: skip
+    from surefoot.tools.processes.ancestry import descent_here
+
+    found = descent_here(settings.places.ledgers, recorded=())
+    if found.reason is not None:
+        raise RecoveryRefused(
+            f"Only a person may set a ledger aside ({found.reason}).",
+            code="person_required",
+            reason=found.reason,
+        )
+    if not is_person_here():
+        raise UsageError("ledger begin is decided by a person at a terminal.")
+    complain(
+        [damage.message, "It is moved into a folder beside the new one, whole; nothing of it is deleted."]
+    )
+    typed = click.prompt(
+        f"Type {folder.name} to begin a new ledger", default="", show_default=False, err=True
+    )
+    if typed.strip() != folder.name:
+        raise UsageError("Nothing was changed.")
+    aside = set_aside(folder)
+    reading.run(lambda: _made(folder))
+    say_lines([str(aside)])
+
+
+async def _damage(folder: Path) -> LedgerError | None:
+    """Why this ledger cannot be read. A newer one is no damage, and an absent one is none either."""
+    try:
+        await (await open_ledger(folder, read_only=True)).close()
+    except LedgerDamaged as error:
+        return error
+    except SessionMissing:
+        return None
+    return None
+
+
+async def _made(folder: Path) -> None:
+    await (await open_ledger(folder)).close()
 
 
 async def _verified(place: reading.Place) -> Report:
