@@ -13,11 +13,14 @@ from typing import Any, Protocol
 
 from surefoot.core import results
 from surefoot.core.model import Draft, Kind, Notice
+from surefoot.core.redact import redact
 from surefoot.runtime.live import Looked, Permit, Refused
 from surefoot.runtime.permission import Mode, Rules, Verdict, VerdictKind, decide
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import LiveAttempt, Place
+
+ASKED_CHARACTERS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +49,7 @@ class PermissionQuestion:
     attempt_id: str
     tool: str
     arguments: str
-    """Redacted arguments for display."""
+    """Redacted arguments for display, longer than a receipt keeps them: an edit is read before it is allowed."""
     argument_digest: str
     effect_class: str
     reach: tuple[str, ...]
@@ -139,7 +142,7 @@ class People:
         question = PermissionQuestion(
             attempt_id=looked.call.attempt_id,
             tool=tool.name,
-            arguments=looked.display,
+            arguments=redact(arguments.value, tool.secret_arguments, limit=ASKED_CHARACTERS),
             argument_digest=arguments.digest,
             effect_class=looked.effect.effect_class.value,
             reach=looked.effect.reach,

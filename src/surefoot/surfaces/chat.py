@@ -34,15 +34,19 @@ from surefoot.surfaces.chat_lines import (
     KEY_HELP,
     SLASH,
     Count,
+    Doing,
     Stream,
+    details,
     next_mode,
     typed,
 )
 from surefoot.surfaces.keys import QUIET_MS, Keys
+from surefoot.surfaces.markup import Light
 from surefoot.surfaces.words import refusal, say
 
 STOP_SECONDS = 2.0
 PARKED_SECONDS = 0.05
+REFRESH_SECONDS = 0.5
 
 
 class Driver(Protocol):
@@ -81,6 +85,8 @@ class Screen:
     columns: Callable[[], int]
     ascii_only: bool
     write: Callable[[str], None]
+    colour: bool = False
+    """Whether styles may be written; without them text stays as it came."""
 
 
 @dataclass(slots=True)
@@ -101,6 +107,9 @@ class Chat:
     keys: Keys = field(default_factory=Keys)
     count: Count = field(default_factory=Count)
     stream: Stream = field(default_factory=Stream)
+    doing: Doing = field(default_factory=Doing)
+    below_cards: tuple[str, ...] = ()
+    """Lines of a resume that stand below its card (UX-50)."""
     transcript: list[str] = field(default_factory=list)
     _session: Any = None
     _turn: asyncio.Task[Any] | None = None
@@ -130,11 +139,14 @@ class Chat:
             bottom_toolbar=self._toolbar,
             enable_suspend=True,
             multiline=False,
+            refresh_interval=REFRESH_SECONDS,
         )
         self._session.app.ttimeoutlen = 0.05
         self._session.app.timeoutlen = 0.2
+        self.stream.light = Light() if self.screen.colour else None
         with patch_stdout(raw=True):
             self.show_cards()
+            self.say(*self.below_cards)
             if self.first_prompt:
                 self._begin(self.driver.submit(self.first_prompt))
             await self._lines()
@@ -199,6 +211,7 @@ class Chat:
         task = asyncio.ensure_future(self._turned(work, own=self._turn is None))
         if self._turn is None:
             self.count.clear()
+            self.doing.begin(time.monotonic())
             self._turn = task
         self._keep(task)
 
@@ -298,10 +311,11 @@ class Chat:
                 self.say(f"{kind}: {view.clean(told)}")
 
     def _receipt(self, receipt: Mapping[str, Any]) -> None:
+        self.doing.see(receipt, time.monotonic())
         if not self.count.see(receipt):
             return
         self.say(*self.stream.finish())
-        if receipt.get("state") != "dispatched":
+        if receipt.get("state") not in ("dispatched", "started"):  # what runs now stands in the status line
             self.say(view.receipt_line(receipt, self.screen.language, ascii_only=self.screen.ascii_only))
 
     def _progress(self, text: str) -> None:
@@ -343,7 +357,8 @@ class Chat:
         if self._question is not None:
             parts.append(self._question.hint)
         elif self._turn is not None:
-            parts.append("Esc stops")
+            parts += [self.doing.line(self.screen.language, time.monotonic())]
+            parts.append(say("esc_stops", self.screen.language))
         elif self._may_go_on:
             parts.append(f"c {say('go_on', self.screen.language)}")
         return " · ".join(parts)
@@ -473,6 +488,8 @@ class Chat:
             self._keep(asyncio.ensure_future(self._act("inspect", card)))
         elif name == "details" and card is not None:
             self.say(*details(card))
+        elif name == "help" and card is not None:
+            self.say(*plain.choices(card, self.screen.language))
         elif name == "help":
             self.say(*KEY_HELP)
 
@@ -517,23 +534,6 @@ class Chat:
         place = say("this_terminal", language)
         self.say(sign + " " + say("decided", language, what=what, time=time_text, place=place))
         self._may_go_on = self._turn is None
-
-
-def details(card: Mapping[str, Any]) -> list[str]:
-    """Everything the card has beside its words: reach, digest, evidence, codes of what is off."""
-    rows = [
-        ["attempt", str(card["attemptId"])],
-        ["class", str(card.get("class"))],
-        ["reach", ", ".join(card.get("reach") or ())],
-        ["decision", str(card.get("decision"))],
-        ["digest", str(card.get("argumentDigest"))],
-    ]
-    if card.get("arguments"):
-        rows.append(["arguments", view.clean(card["arguments"])])
-    for action in card.get("actions") or ():
-        if not action.get("enabled"):
-            rows.append([str(action["action"]), str(action.get("code"))])
-    return plain.table(rows)
 
 
 def _call_of(snapshot: Mapping[str, Any], attempt_id: str) -> Mapping[str, Any] | None:

@@ -1,7 +1,7 @@
 """The chat without a terminal: broken-up stream, slash commands, counts of a turn. Pure.
 
 Owns: where a stream may be broken into lines, what a typed line means, what the stop
-line counts. Does not own: keys and drawing (`chat`), words (`words`).
+line counts, what a turn is doing now, the details of a card. Does not own: keys and drawing (`chat`), words (`words`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.surfaces.plain import width_of, wrap
-from surefoot.surfaces.view import clean
+from surefoot.surfaces.markup import Light
+from surefoot.surfaces.plain import table, width_of, wrap
+from surefoot.surfaces.view import clean, summary_of
+from surefoot.surfaces.words import say
 
 GUTTER = "│ "
 
@@ -43,6 +45,8 @@ class Stream:
     """Foreign text as it arrives, given out in whole lines behind the gutter (UX-10)."""
 
     columns: int = 80
+    light: Light | None = None
+    """Draws Markdown where styles may be written; None leaves the text as it came."""
     _rest: str = ""
 
     def feed(self, text: str) -> list[str]:
@@ -53,16 +57,21 @@ class Stream:
         room = self._room()
         if width_of(self._rest) > room:
             *full, self._rest = wrap(self._rest, room)
-            lines += [GUTTER + clean(line) for line in full]
+            lines += [drawn for line in full for drawn in self._broken(line)]
         return lines
 
     def finish(self) -> list[str]:
         """What is left, as lines."""
         rest, self._rest = self._rest, ""
-        return self._broken(rest) if rest else []
+        lines = self._broken(rest) if rest else []
+        if self.light is not None:
+            self.light.fenced = False  # no code block reaches over the end of a reply
+        return lines
 
     def _broken(self, part: str) -> list[str]:
-        return [GUTTER + line for line in wrap(clean(part), self._room())]
+        text = clean(part)
+        room = self._room()
+        return [GUTTER + line for line in (self.light.lines(text, room) if self.light else wrap(text, room))]
 
     def _room(self) -> int:
         return max(20, self.columns - len(GUTTER))
@@ -136,7 +145,56 @@ def _counted_as(receipt: Mapping[str, Any]) -> str:
     return state
 
 
+@dataclass(slots=True)
+class Doing:
+    """What a turn is doing now and since when, for the status line."""
+
+    what: str = ""
+    since: float = 0.0
+    _running: dict[str, str] = field(default_factory=dict)
+
+    def begin(self, now: float) -> None:
+        """A turn begins: the model is asked."""
+        self._running.clear()
+        self.what, self.since = "", now
+
+    def see(self, receipt: Mapping[str, Any], now: float) -> None:
+        """Note a call that began or ended."""
+        attempt = str(receipt["attemptId"])
+        if receipt.get("state") == "started":
+            self._running[attempt] = clean(summary_of(receipt))[:60]
+        else:
+            self._running.pop(attempt, None)
+        what = next(iter(self._running.values()), "")
+        if what != self.what:
+            self.what, self.since = what, now
+
+    def line(self, language: str, now: float) -> str:
+        """`git push · 4 s`, or that the model answers."""
+        seconds = int(now - self.since)
+        if self.what:
+            return say("call_runs", language, what=self.what, seconds=seconds)
+        return say("model_waits", language, seconds=seconds)
+
+
 def next_mode(mode: str) -> str:
     """The permission mode behind this one; bypass is never reached by a key."""
     ring = MODES[:-1]
     return ring[(ring.index(mode) + 1) % len(ring)] if mode in ring else ring[0]
+
+
+def details(card: Mapping[str, Any]) -> list[str]:
+    """Everything the card has beside its words: reach, digest, evidence, codes of what is off."""
+    rows = [
+        ["attempt", str(card["attemptId"])],
+        ["class", str(card.get("class"))],
+        ["reach", ", ".join(card.get("reach") or ())],
+        ["decision", str(card.get("decision"))],
+        ["digest", str(card.get("argumentDigest"))],
+    ]
+    if card.get("arguments"):
+        rows.append(["arguments", clean(card["arguments"])])
+    for action in card.get("actions") or ():
+        if not action.get("enabled"):
+            rows.append([str(action["action"]), str(action.get("code"))])
+    return table(rows)

@@ -145,10 +145,5 @@ def _refused(call: Mapping[str, Any], action: str) -> str | None:
 
 
 def drawn(call: Mapping[str, Any]) -> list[str]:
-    """The actions drawn as choices: `retry` and `deny` only when they would be accepted (UX-71)."""
-    shown = []
-    for offered in call.get("actions") or ():
-        action = str(offered["action"])
-        if offered.get("enabled") or action not in ("retry", "deny"):
-            shown.append(action)
-    return shown
+    """The actions drawn as choices: those that would be accepted (UX-71); `d` names the others."""
+    return [str(offered["action"]) for offered in call.get("actions") or () if offered.get("enabled")]

@@ -370,6 +370,52 @@ SENTENCES: Mapping[str, Texts] = {
         "{seconds} 秒后开始回答",
         "{seconds} 秒後開始回答",
     ),
+    "class_read_only": ("it only reads", "只读取", "只讀取"),
+    "class_idempotent_write": (
+        "it writes; the same again changes nothing more",
+        "会写入，重复同样的写入不再改变什么",
+        "會寫入，重複同樣的寫入不再改變什麼",
+    ),
+    "class_non_idempotent": (
+        "each run has an effect of its own",
+        "每次执行都有自己的影响",
+        "每次執行都有自己的影響",
+    ),
+    "class_unknown": ("nothing is known of its effect", "影响未知", "影響未知"),
+    "permit_place": (
+        "reach {reach} · in {directory}",
+        "范围 {reach} · 目录 {directory}",
+        "範圍 {reach} · 目錄 {directory}",
+    ),
+    "permit_choices": (
+        "y once · a always this in this session · n no, or type what to do instead; then Enter",
+        "y 仅此一次 · a 本会话总是允许 · n 不允许，或写下该怎么做；然后按 Enter",
+        "y 僅此一次 · a 本工作階段一律允許 · n 不允許，或寫下該怎麼做；然後按 Enter",
+    ),
+    "permit_hint": ("y once · a always · n no", "y 一次 · a 总是 · n 不", "y 一次 · a 一律 · n 不"),
+    "more_lines": ("… {n} more lines", "… 还有 {n} 行", "… 還有 {n} 行"),
+    "chat_opens": (
+        "surefoot · {model} · {directory} · mode {mode} · barrier {barrier}",
+        "surefoot · {model} · {directory} · 模式 {mode} · 屏障 {barrier}",
+        "surefoot · {model} · {directory} · 模式 {mode} · 屏障 {barrier}",
+    ),
+    "chat_help": (
+        "? keys · /help commands · Ctrl+D leave",
+        "? 按键 · /help 命令 · Ctrl+D 离开",
+        "? 按鍵 · /help 命令 · Ctrl+D 離開",
+    ),
+    "how_to_go_on": (
+        "/continue goes on from here; other words go on with them.",
+        "/continue 从这里继续；输入其他内容则带着它继续。",
+        "/continue 從這裡繼續；輸入其他內容則帶著它繼續。",
+    ),
+    "model_waits": (
+        "the model answers · {seconds} s",
+        "模型正在回答 · {seconds} 秒",
+        "模型正在回答 · {seconds} 秒",
+    ),
+    "call_runs": ("{what} · {seconds} s", "{what} · {seconds} 秒", "{what} · {seconds} 秒"),
+    "esc_stops": ("Esc stops", "Esc 停止", "Esc 停止"),
     "head_sessions": (
         "session|open|changed|calls|model|name|directory",
         "会话|未决|更新|调用|模型|名称|目录",

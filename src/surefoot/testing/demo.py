@@ -380,7 +380,7 @@ class Deciding:
             await self._desk.act("inspect", self._card, channel="chat", method="key")
             self._show()
         elif name == "details":
-            from surefoot.surfaces.chat import details
+            from surefoot.surfaces.chat_lines import details
 
             self._stage.say(*details(self._card))
         elif name == "help":

@@ -9,20 +9,29 @@ from __future__ import annotations
 
 import asyncio
 import importlib
+import os
 import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-from surefoot.core.model import Notice
+from surefoot.core.model import Kind, Notice
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
 from surefoot.surfaces import plain, view
+from surefoot.surfaces.asking import permission_lines
 from surefoot.surfaces.cli import running
-from surefoot.surfaces.cli.output import complain
+from surefoot.surfaces.cli.naming import known_as
+from surefoot.surfaces.cli.output import Look, complain
 from surefoot.surfaces.cli.talk import Wish
+from surefoot.surfaces.markup import diff_line
 from surefoot.surfaces.words import say
+
+SHOWN_FILE_BYTES = 1024 * 1024
+LAST_ENTRIES = 200
+LAST_LINES = 8
 
 
 def chat_run(wish: Wish) -> int:
@@ -33,16 +42,20 @@ def chat_run(wish: Wish) -> int:
 class _Person:
     """The asker of a chat. Silence, Stop and an empty line are never consent (TR-168)."""
 
-    def __init__(self) -> None:
+    def __init__(self, look: Look) -> None:
         self.chat: Any = None
+        self._look = look
 
     async def permission(self, question: PermissionQuestion) -> PermissionAnswer:
-        lines = [
-            f"{question.tool} · {question.effect_class} · {', '.join(question.reach) or '-'}",
-            f"│ {view.clean(question.arguments)}",
-            f"  {question.directory} · {view.clean(question.why)}",
-        ]
-        typed = (await self.chat.ask(lines, "y once · a this session · n no")).strip()
+        look = self._look
+        lines = permission_lines(
+            asdict(question),
+            look.language,
+            columns=shutil.get_terminal_size((80, 24)).columns,
+            read=_reader(Path(question.directory)),
+            styled=diff_line if look.colour else str,
+        )
+        typed = (await self.chat.ask(lines, say("permit_hint", look.language))).strip()
         if typed.lower() in ("y", "yes"):
             return PermissionAnswer("approved", by="os_user")
         if typed.lower() in ("a", "always"):
@@ -56,6 +69,21 @@ class _Person:
         if typed.isdigit() and 0 < int(typed) <= len(question.choices):
             typed = question.choices[int(typed) - 1]
         return Answer("answered" if typed else "expired", typed, by="os_user")
+
+
+def _reader(directory: Path) -> Callable[[str], str | None]:
+    """Reads a file for the diff of a question; what is large or no text is not shown."""
+
+    def read(path: str) -> str | None:
+        try:
+            file = directory / path
+            if file.is_file() and file.stat().st_size <= SHOWN_FILE_BYTES:
+                return file.read_text(encoding="utf-8")
+        except (OSError, ValueError):
+            return None
+        return None
+
+    return read
 
 
 @dataclass(slots=True)
@@ -169,7 +197,7 @@ class _Driver:
 
 async def _chat(wish: Wish) -> int:
     chat_module = importlib.import_module("surefoot.surfaces.chat")
-    person = _Person()
+    person = _Person(wish.look)
 
     def notice(seen: Notice) -> None:
         if person.chat is not None:
@@ -184,19 +212,22 @@ async def _chat(wish: Wish) -> int:
             columns=lambda: shutil.get_terminal_size((80, 24)).columns,
             ascii_only=wish.look.ascii_only,
             write=lambda line: print(line, flush=True),
+            colour=wish.look.colour and not wish.look.plain,
         )
         chat = chat_module.Chat(driver, screen, first_prompt=wish.prompt)
         person.chat = chat
         opened.controller.subscribe(notice)
+        _greet(driver, wish)
         if opened.resumed:
-            _tell_resumed(opened, desk, wish)
+            chat.below_cards = await _tell_resumed(opened, desk, wish)
         ended = _watch_signals(chat)
         await chat.run()
         snapshot = desk.snapshot()
+        name = await known_as(opened.app, driver.session_id)
     open_calls = running.undecided(dict(snapshot))
     if open_calls:
         complain([say("end_outcome_unknown", wish.look.language, n=len(open_calls))])
-    complain([f"surefoot -r {driver.session_id}"])
+    complain([f"surefoot -r {name}"])
     if ended:
         return 143
     return 3 if open_calls else 0
@@ -216,12 +247,59 @@ def _watch_signals(chat: Any) -> list[int]:
     return seen
 
 
-def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) -> None:
-    """The timeline of UX-50 up to the person's Continue: reconciled, local looks, what would run again."""
+def _greet(driver: _Driver, wish: Wish) -> None:
+    """One line that says who works where, and how freely."""
+    look, home = wish.look, str(Path.home())
+    place = str(wish.directory)
+    place = "~" + place.removeprefix(home) if place.startswith(home + os.sep) else place
+    facts = {"model": driver.model, "mode": driver.mode, "barrier": wish.settings.recovery.barrier}
+    _write(look, [say("chat_opens", look.language, directory=view.clean(place), **facts)])
+    _write(look, [say("chat_help", look.language)])
+
+
+async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) -> tuple[str, ...]:
+    """The timeline of UX-50 up to the person's Continue: the last exchange, then a line or the card.
+
+    Gives the lines that stand below the card: what would run again, and how to go on.
+    """
+    look = wish.look
     facts = desk.resumed()
-    name = wish.resume or str(opened.controller.session_id)
-    line = view.resume_line(name, facts["settled"], facts["open"], wish.look.language)
-    again = view.rerun_line(facts["willRunAgain"], wish.look.language)
-    for text in (line, again):
-        if text:
-            sys.stdout.write((plain.only_ascii(text) if wish.look.ascii_only else text) + "\n")
+    name = await known_as(opened.app, opened.controller.session_id)
+    lines = await _last_exchange(opened)
+    deaths, limits = facts.get("ownerDeaths", 0), wish.settings.limits
+    if deaths >= limits["owner_deaths"]:
+        minutes = round(limits["owner_deaths_seconds"] / 60)
+        lines.append(say("crash_loop", look.language, n=deaths, minutes=minutes))
+    lines.append(view.resume_line(name, facts["settled"], facts["open"], look.language))
+    for resource in facts.get("background") or ():
+        told = {key: view.clean(resource.get(key) or "-") for key in ("command", "pid", "log")}
+        lines.append(say("background", look.language, **told))
+    _write(look, lines)
+    again = view.rerun_line(facts["willRunAgain"], look.language)
+    ended = facts["open"] == 0 and again is None
+    return () if ended else tuple(line for line in (again, say("how_to_go_on", look.language)) if line)
+
+
+async def _last_exchange(opened: running.Opened) -> list[str]:
+    """The last words of the person and of the model, each bounded."""
+    session = opened.controller.session
+    after = max(0, session.position - LAST_ENTRIES)
+    words: dict[str, str] = {}
+    for entry in await session.ledger.read(session.session_id, after=after):
+        if entry.kind in (Kind.USER, Kind.ASSISTANT) and entry.payload.get("text"):
+            words[str(entry.kind)] = view.clean(entry.payload["text"], lines=True)
+            if entry.kind == Kind.USER:
+                words.pop(str(Kind.ASSISTANT), None)
+    columns = max(30, shutil.get_terminal_size((80, 24)).columns - 3)
+    lines: list[str] = []
+    for kind, sign in ((Kind.USER, "> "), (Kind.ASSISTANT, "│ ")):
+        if kind in words:
+            rows = plain.wrap(words[kind], columns)
+            shown = rows if len(rows) <= LAST_LINES else ["…", *rows[1 - LAST_LINES :]]
+            lines += [sign + row for row in shown]
+    return lines
+
+
+def _write(look: Look, lines: list[str]) -> None:
+    for line in lines:
+        sys.stdout.write((plain.only_ascii(line) if look.ascii_only else line) + "\n")
