@@ -276,6 +276,9 @@ class App:
             retry_enabled=os.environ.get(RETRY_SWITCH) == "1",
             boot_id=boot_id(),
             person_attached=self.asker is not None,
+            assurance=recovery.assurance_for_irreversible,
+            release_stopped_checks=recovery.release_stopped_checks,
+            named=recovery.policy,
         )
 
     async def _endpoint_model(self) -> Model:

@@ -111,6 +111,8 @@ class Recovery:
     max_requests_per_step: int = 6
     accept_elicitation: bool = True
     assurance_for_irreversible: str = "same-user"
+    policy: Mapping[str, str] = field(default_factory=dict)
+    """Tool → what is done about an unknown call of it without asking (TR-122)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,13 +389,14 @@ def _built(total: _Sum, where: Places, root: Path, trusted: bool) -> Settings:
     values = total.values
     ordered = sorted(values, key=_place_in_table)
     endpoints = {name: _endpoint_of(name, keys) for name, keys in _tables(values, "endpoints").items()}
-    recovery = _table(values, "recovery")
+    policy = _table(values, "recovery.policy")
+    recovery = {key: value for key, value in _table(values, "recovery").items() if "." not in key}
     rules = {key: tuple(value) for key, value in _table(values, "permissions").items() if key != "mode"}
     return Settings(
         model=values.get("model"),
         language=values["language"],
         endpoints=MappingProxyType(endpoints),
-        recovery=Recovery(**recovery),
+        recovery=Recovery(**recovery, policy=MappingProxyType(policy)),
         limits=MappingProxyType({name: values[f"limits.{name}"] for name in LIMITS}),
         permissions=Permissions(mode=values["permissions.mode"], **rules),
         packs=tuple(values["packs.use"]),

@@ -162,6 +162,7 @@ SETTINGS: Mapping[str, Form] = {
     "recovery.assurance_for_irreversible": Form(
         "text", ("same-user", "sandboxed", "separate-user", "passkey"), "same-user"
     ),
+    "recovery.policy.*": Form("text", ("release", "reject")),
     **{f"limits.{name}": form for name, form in LIMITS.items()},
     "packs.use": Form("words", default=[]),
     "permissions.mode": Form("text", MODES, "default"),
@@ -281,6 +282,7 @@ inspect_seconds = 10                  # per verifier
 resume_retry = "safe"                 # what a resume runs again: safe | none (TR-118)
 crash_attempts = 2                    # tries at one call before a person is asked
 release_stopped_checks = true         # a stopped test run fences nothing (UX-156)
+# policy.send_report = "release"      # an unknown call of this tool: release | reject, without asking (TR-122)
 max_requests_per_step = 6             # HTTP requests for one model step (PR-5)
 accept_elicitation = true             # may an editor or MCP host carry a decision?
 assurance_for_irreversible = "same-user"   # NON_IDEMPOTENT, UNKNOWN: same-user | sandboxed | separate-user | passkey

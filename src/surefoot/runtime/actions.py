@@ -11,7 +11,7 @@ Promises: recovery:never-guess, recovery:no-self-start, recovery:way-out.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from surefoot.core import admission, recovery
@@ -39,8 +39,9 @@ from surefoot.runtime.choices import Choices
 from surefoot.runtime.inside import inside_tool_body
 from surefoot.runtime.inspection import inspect
 from surefoot.runtime.live import Batch, Call
+from surefoot.runtime.policies import Policies
 from surefoot.runtime.reconcile import Reconciled, Supervision, reconcile
-from surefoot.runtime.requests import KINDS, Answer, Caller, malformed, storage_failed
+from surefoot.runtime.requests import KINDS, Answer, Caller, assured, malformed, storage_failed
 from surefoot.runtime.retrying import Retrying, effect_of
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import classify
@@ -59,6 +60,11 @@ class Policy:
     retry_enabled: bool = False
     boot_id: str = ""
     person_attached: bool = False
+    assurance: str = "same-user"
+    """The least level for a decision about a call of class `NON_IDEMPOTENT` or `UNKNOWN` (UX-122)."""
+    release_stopped_checks: bool = True
+    named: Mapping[str, str] = field(default_factory=dict)
+    """Tool → `release` or `reject`, from the owner's own settings (TR-122)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,9 @@ class Actions:
         )
         self.choices = Choices(session, supervision, policy.session_path)
         self.choices.snapshot = self.snapshot
+        self.policies = Policies(
+            session, self.executor, stopped_checks=policy.release_stopped_checks, named=policy.named
+        )
         self._supervision = supervision
         self._limits = limits
         self.deaths = 0
@@ -120,6 +129,7 @@ class Actions:
             return self.reconciled
         self._owed = None
         self._judge_by_today()
+        await self.policies.apply()
         return self.reconciled
 
     async def _settle_debt(self) -> None:
@@ -428,9 +438,14 @@ class Actions:
             epoch_current=str(request.get("runtimeEpoch")) == str(self.session.epoch),
             revision=self._judge_revision(revision, strict=bulk or action is Action.RETRY),
             bulk=bulk,
-            not_a_person=None if action is Action.INSPECT else caller.not_a_person,
+            not_a_person=None if action is Action.INSPECT else self._not_a_person(caller, receipt),
         )
         return admission.admit(press, self._controls(), self._attempt_facts(receipt))
+
+    def _not_a_person(self, caller: Caller, receipt: Receipt | None) -> str | None:
+        if caller.not_a_person is not None or receipt is None:
+            return caller.not_a_person
+        return assured(caller, receipt, self.policy.assurance)
 
     def _judge_revision(self, revision: Any, *, strict: bool) -> str:
         if not revision:

@@ -137,6 +137,7 @@ class Controller:
         actions.state_of = lambda: self.state
         actions.waiting = lambda: people.waiting
         actions.notify = self.notify
+        actions.policies.notify = self.notify
         actions.retrying.on_busy = self._retry_runs
 
     @property

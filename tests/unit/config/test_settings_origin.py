@@ -126,7 +126,7 @@ FORBIDDEN = {
     "mcp.servers.s.tools.t.class": '"READ_ONLY"',
     "mcp.servers.s.tools.t.reach": '["path:/a"]',
     "mcp.servers.s.tools.t.verifier": '"mcp"',
-    **{path: "1" if form.kind in ("number", "seconds") else "true" if form.kind == "switch" else f'"{form.allowed[0]}"'
+    **{path.replace("*", "pay"): "1" if form.kind in ("number", "seconds") else "true" if form.kind == "switch" else f'"{form.allowed[0]}"'
        for path, form in SETTINGS.items() if path.startswith(("recovery.", "limits."))},
 }  # fmt: skip
 
