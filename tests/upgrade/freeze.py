@@ -75,7 +75,7 @@ async def read(folder: Path) -> dict[str, Any]:
                     [r.attempt_id, r.tool, r.state.value, r.reason, [o.value for o in r.overlays]]
                     for r in receipts
                 ],
-                "open": [r.attempt_id for r in await ledger.receipts(row.session_id, open_only=True)],
+                "open": [r.attempt_id for r in receipts.open()],
             }
         return told
     finally:

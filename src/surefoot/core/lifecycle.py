@@ -358,6 +358,15 @@ class Shelf:
         """The receipt of an attempt, or None."""
         return self._by_attempt.get(attempt_id)
 
+    def ids(self) -> list[str]:
+        """The ids of all attempts, in order of appearance; parses none of them."""
+        return list(self._by_attempt)
+
+    def mentioning(self, word: str) -> list[Receipt]:
+        """The receipts in whose stored form `word` stands, and all that were parsed; parses no other."""
+        texts = self._by_attempt.texts
+        return [self._by_attempt[one] for one in self._by_attempt if word in texts.get(one, word)]
+
     def attempts(self, call_id: str) -> list[Receipt]:
         """The receipts of a call, oldest first."""
         return [self._by_attempt[attempt] for attempt in self._by_call.get(call_id, ())]
@@ -411,9 +420,14 @@ class Book(Shelf):
         """Note on a receipt what today's declaration says, because it is stricter (EC-7). It is no entry."""
         receipt = self.get(attempt_id)
         if receipt is not None:
-            changed = dict(self._changed)
-            self._put(dataclasses.replace(receipt, stricter_now=stricter_now))
-            self._changed = changed  # another day's declaration may say something else: it is not stored
+            # Another day's declaration may say something else.
+            self.suppose(dataclasses.replace(receipt, stricter_now=stricter_now))
+
+    def suppose(self, receipt: Receipt) -> None:
+        """Judge by this receipt in place of the recorded one. It is no entry, and it is not stored."""
+        changed = dict(self._changed)
+        self._put(receipt)
+        self._changed = changed
 
     def inspection_overtaken(self, attempt_id: str) -> bool:
         """Whether a late result or a record of its process came after the newest inspection (TR-125)."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from surefoot.core.canonical import digest_bytes
 from surefoot.core.lifecycle import Book
-from surefoot.core.model import Draft, Entry, Kind, Owner, Receipt
+from surefoot.core.model import Draft, Entry, Kind, Owner
 from surefoot.errors import LedgerDamaged, LedgerError, LedgerUncertain
 from surefoot.ledger import chain
 from surefoot.ledger.admission import Batch, Desk, Ownership, Row
@@ -134,12 +134,11 @@ class MemoryLedger(Desk):
         self._usable()
         return [_line(kept) for kept in self._store.sessions.values()]
 
-    async def receipts(self, session_id: str, *, open_only: bool = False) -> list[Receipt]:
+    async def receipts(self, session_id: str) -> Book:
         """Receipts as of now; see `port.Ledger.receipts`."""
         self._usable()
         owned = self._owned.get(session_id)
-        book = owned.book if owned is not None else _fold(self._kept(session_id)).book
-        return book.open() if open_only else list(book)
+        return owned.book if owned is not None else _fold(self._kept(session_id)).book
 
     async def claim(
         self, session_id: str, owner: Owner, *, opening: Draft | None = None, take_over: bool = False

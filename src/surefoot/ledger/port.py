@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from surefoot.core.lifecycle import Book
-from surefoot.core.model import JSON, Draft, Entry, Owner, Receipt
+from surefoot.core.model import JSON, Draft, Entry, Owner
 
 Judge = Callable[[], "str | None"]
 """Called under the writer lock directly before the statement: a code refuses, None lets pass (TR-21).
@@ -157,8 +157,11 @@ class Ledger(Protocol):
         """Every session, those only the witness knows included."""
         ...
 
-    async def receipts(self, session_id: str, *, open_only: bool = False) -> list[Receipt]:
-        """Receipts as of now, for readers that do not own the session."""
+    async def receipts(self, session_id: str) -> Book:
+        """Receipts as of now, for readers that do not own the session; to be read, not folded further.
+
+        Asking the book for the open or the resolved ones costs nothing for the others.
+        """
         ...
 
     async def claim(

@@ -23,7 +23,8 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from surefoot.core.model import Draft, Entry, Owner, Receipt
+from surefoot.core.lifecycle import Book
+from surefoot.core.model import Draft, Entry, Owner
 from surefoot.errors import LedgerError, LedgerForked, LedgerUncertain, ReceiptNotWritten
 from surefoot.ledger import claims, derived, places
 from surefoot.ledger.admission import Batch, Desk, Ownership
@@ -373,17 +374,16 @@ class SqliteLedger(Desk):
         self._usable()
         return await self._off_reading(lambda: listing(self._reader, self._witness, self._folder))
 
-    async def receipts(self, session_id: str, *, open_only: bool = False) -> list[Receipt]:
+    async def receipts(self, session_id: str) -> Book:
         """Receipts as of now; see `port.Ledger.receipts`."""
         self._usable()
         owned = self._owned.get(session_id)
         if owned is not None:
-            return owned.book.open() if open_only else list(owned.book)
+            return owned.book
 
-        def work() -> list[Receipt]:
+        def work() -> Book:
             found = self._known(session_id)
-            book = claims.load(self._reader, found.number, session_id, checked=False).folded.book
-            return book.open() if open_only else list(book)
+            return claims.load(self._reader, found.number, session_id, checked=False).folded.book
 
         return await self._off_reading(work)
 

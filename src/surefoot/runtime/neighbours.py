@@ -29,7 +29,7 @@ class Neighbours:
         try:
             for row in await ledger.sessions():
                 if row.session_id != self._session.session_id and row.open_calls and row.status == "ok":
-                    found += recovery.fencing(await ledger.receipts(row.session_id, open_only=True))
+                    found += recovery.fencing((await ledger.receipts(row.session_id)).open())
         except SurefootError:
             return
         self._open = found

@@ -18,7 +18,8 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from surefoot.core.model import Draft, Entry, Kind, Owner, Receipt
+from surefoot.core.lifecycle import Book
+from surefoot.core.model import Draft, Entry, Kind, Owner
 from surefoot.errors import LedgerError, LedgerUncertain
 from surefoot.ledger.port import Appended, Claim, Held, Judge, Ledger, NotAppended, Report, SessionRow
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
@@ -122,10 +123,8 @@ class WrappedLedger:
     async def sessions(self) -> list[SessionRow]:
         return await self._around("sessions", "", self._inner.sessions)
 
-    async def receipts(self, session_id: str, *, open_only: bool = False) -> list[Receipt]:
-        return await self._around(
-            "receipts", "", lambda: self._inner.receipts(session_id, open_only=open_only)
-        )
+    async def receipts(self, session_id: str) -> Book:
+        return await self._around("receipts", "", lambda: self._inner.receipts(session_id))
 
     async def claim(
         self, session_id: str, owner: Owner, *, opening: Draft | None = None, take_over: bool = False

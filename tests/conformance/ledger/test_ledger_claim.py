@@ -161,9 +161,8 @@ async def test_readers_see_receipts_without_owning_the_session(world: Any, say: 
         State.SUCCEEDED,
         State.UNKNOWN,
     ]
-    assert [receipt.attempt_id for receipt in await reader.receipts(say.session, open_only=True)] == [
-        say.attempt(2)
-    ]
+    opened = (await reader.receipts(say.session)).open()
+    assert [receipt.attempt_id for receipt in opened] == [say.attempt(2)]
 
 
 async def test_ux_49_the_listing_shows_name_directory_calls_and_open_calls(world: Any, say: Any) -> None:

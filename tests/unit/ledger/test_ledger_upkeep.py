@@ -64,7 +64,7 @@ async def test_tr_22_derived_rows_may_be_deleted_or_damaged_and_are_not_believed
         ledger = await open_ledger(folder, tuning=DEAD)
         row = (await ledger.sessions())[0]
         assert (row.calls, row.open_calls, row.directory) == (20, 1, "/work")
-        assert await ledger.receipts(say.session) == receipts
+        assert list(await ledger.receipts(say.session)) == receipts
         claim = await ledger.claim(say.session, say.owner())
         assert list(claim.book) == receipts
         assert [receipt.attempt_id for receipt in claim.book.open()] == [say.attempt(19)]

@@ -137,9 +137,9 @@ async def find_attempt(settings: Settings, reference: str) -> tuple[Place, Sessi
         try:
             async with reader(place) as ledger:
                 for row in await ledger.sessions():
-                    for receipt in await ledger.receipts(row.session_id):
-                        if matches(reference, receipt.attempt_id):
-                            found.append((place, row, receipt))
+                    book = await ledger.receipts(row.session_id)
+                    named = [one for one in book.ids() if matches(reference, one)]
+                    found += [(place, row, one) for one in map(book.get, named) if one is not None]
         except SurefootError:
             continue  # told by `recover list`; another ledger may still hold it
     return _single(found, reference, [receipt.attempt_id for _, _, receipt in found])
@@ -163,9 +163,14 @@ def directory_of(place: Place, row: SessionRow) -> Path:
 async def read_snapshot(place: Place, row: SessionRow, settings: Settings) -> dict[str, Any]:
     """The snapshot of a session as it stands on disk, in the JSON of TR-139."""
     async with reader(place) as ledger:
-        receipts = await ledger.receipts(row.session_id)
-    found = [_as_found(receipt, place, settings) for receipt in receipts]
-    book = Book(found)
+        book = await ledger.receipts(row.session_id)
+    # Only what is asked for is parsed, so that a long session is listed as fast as its open calls.
+    foreseen = []
+    for receipt in book.unsettled():
+        found = _as_found(receipt, place, settings)
+        if found is not receipt:
+            book.suppose(found)
+            foreseen.append(found)
     shown, more = select(book)
     facts = SessionFacts(
         session_path=f"{place.project}/{row.session_id}",
@@ -173,18 +178,17 @@ async def read_snapshot(place: Place, row: SessionRow, settings: Settings) -> di
         barrier=settings.recovery.barrier,
         on_unknown=settings.recovery.on_unknown,
         retry_enabled=os.environ.get("SUREFOOT_TOOL_RECOVERY_RETRY") == "1",
-        background=background_of(list(book)),
+        background=background_of(book.mentioning('"background"')),
     )
     calls = [_call(receipt, book) for receipt in shown]
     value = snapshot(facts, Controls(), calls, statistics=book.statistics(), more=more)
-    value["foreseen"] = _foreseen(receipts, found)
+    value["foreseen"] = _foreseen(foreseen)
     return with_summaries(value, {receipt.attempt_id: receipt.to_json() for receipt in shown})
 
 
-def _foreseen(written: list[Receipt], found: list[Receipt]) -> list[dict[str, Any]]:
+def _foreseen(found: list[Receipt]) -> list[dict[str, Any]]:
     """Calls whose end is proven and not in the ledger yet: the next owner writes it."""
-    pairs = zip(written, found, strict=True)
-    ended = [now for then, now in pairs if then.state is not now.state and now.state is not State.UNKNOWN]
+    ended = [receipt for receipt in found if receipt.state not in (State.STARTED, State.UNKNOWN)]
     return [
         {
             "attemptId": receipt.attempt_id,

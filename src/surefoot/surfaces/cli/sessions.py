@@ -103,7 +103,7 @@ def show(reference: str | None, only_id: bool, as_json: bool) -> None:
         place, row = await reading.find_session(settings, reference)
         async with reading.reader(place) as ledger:
             entries = await ledger.read(row.session_id)
-            receipts = await ledger.receipts(row.session_id)
+            receipts = list(await ledger.receipts(row.session_id))
         return row, entries, receipts, await reading.read_snapshot(place, row, settings)
 
     row, entries, receipts, snapshot = reading.run(work)
