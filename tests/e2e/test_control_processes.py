@@ -39,6 +39,20 @@ def test_tr_71_kill_waits_until_the_processes_are_gone_and_resolves_nothing(worl
     assert not (world.project / "out.txt").exists()
 
 
+def test_tr_78_what_an_earlier_owner_left_running_is_listed_also_when_its_call_is_decided(
+    world: World,
+) -> None:
+    call = left_running(world, "touch started; sleep 300; echo x >> out.txt")
+    assert "still runs" in world.run("recover", "list").stdout
+    looked = json.loads(world.run("recover", "inspect", call["attemptId"], "--json").stdout)["calls"][0]
+    world.run("recover", "confirm", call["attemptId"], "--inspection", looked["inspectionId"])
+    listed = world.run("recover", "list").stdout
+    assert (
+        listed.startswith("Nothing is open.") and "still runs" in listed and call["attemptId"][-4:] in listed
+    )
+    assert "still runs" in world.run("recover", "list", "--all-projects").stdout
+
+
 def test_tr_71_leave_records_that_a_person_knows_and_the_command_goes_on(world: World) -> None:
     call = left_running(world, "touch started; while [ ! -e go ]; do sleep 0.05; done; touch ended")
     done = world.run("recover", "process", call["attemptId"], "leave")

@@ -10,13 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from surefoot.core.effects import judged_effect
 from surefoot.core.limits import Limits
-from surefoot.core.model import Action
+from surefoot.core.model import Action, Receipt
 from surefoot.errors import LedgerError, LedgerUncertain
 
 FIELDS = frozenset(
     {"sessionPath", "runtimeEpoch", "revision", "attemptId", "inspectionId", "action", "note", "items"}
 )
+LEVELS = ("same-user", "sandboxed", "separate-user", "passkey")
+"""What a record may claim about who decided, the weakest first (UX-122)."""
 KINDS = {
     Action.CONFIRM: "confirmed",
     Action.DENY: "denied",
@@ -46,6 +49,13 @@ class Answer:
 
     status: int
     body: Mapping[str, Any]
+
+
+def assured(caller: Caller, receipt: Receipt, least: str) -> str | None:
+    """Why this caller's word does not weigh enough for this call, or None (UX-122)."""
+    if judged_effect(receipt).effect_class.retry_safe or caller.assurance not in LEVELS:
+        return None if caller.assurance in LEVELS else "assurance_too_low"
+    return None if LEVELS.index(caller.assurance) >= LEVELS.index(least) else "assurance_too_low"
 
 
 def storage_failed(error: LedgerError) -> Answer:

@@ -327,6 +327,11 @@ SENTENCES: Mapping[str, Texts] = {
         "{command} 在后台运行，进程 {pid}，日志 {log}",
         "{command} 在背景執行，行程 {pid}，記錄 {log}",
     ),
+    "survivor": (
+        "{command} of {attempt} still runs, pid {pid}, log {log}",
+        "{attempt} 的 {command} 仍在运行，进程 {pid}，日志 {log}",
+        "{attempt} 的 {command} 仍在執行，行程 {pid}，記錄 {log}",
+    ),
     "outcome_not_written": (
         "The tool ran and its outcome could not be recorded yet.",
         "工具已运行，结果还没能写入。",
@@ -408,6 +413,11 @@ SENTENCES: Mapping[str, Texts] = {
         "/continue goes on from here; other words go on with them.",
         "/continue 从这里继续；输入其他内容则带着它继续。",
         "/continue 從這裡繼續；輸入其他內容則帶著它繼續。",
+    ),
+    "card_keys": (
+        "A letter decides when it stands alone for a moment; j and k move; Esc leaves everything as it is.",
+        "单独按下的字母稍后即作决定；j 和 k 切换；Esc 保持一切不变。",
+        "單獨按下的字母稍後即作決定；j 和 k 切換；Esc 保持一切不變。",
     ),
     "model_waits": (
         "the model answers · {seconds} s",

@@ -88,9 +88,8 @@ def test_tr_138_the_answer_comes_when_it_began_and_the_model_is_told_of_its_end(
         new = crew.receipt(crew.receipt(old.attempt_id).superseded_by or "")
         assert new.state in (State.STARTED, State.SUCCEEDED)
         await finished(crew)
-        assert "succeeded" in str(await crew.actions.facts_for_next_turn()) or new.attempt_id[-4:] in str(
-            await crew.actions.facts_for_next_turn()
-        )
+        told = str(await crew.actions.facts_for_next_turn())
+        assert new.attempt_id in told and '"state":"succeeded"' in told
 
     play(main)
 
@@ -345,5 +344,40 @@ def test_tr_130_a_thread_of_a_tool_body_is_inside_it_too() -> None:
         crew = await rig.own(Setup(tools=[tool]))
         assert (await crew.call("look", label="a")).state is State.SUCCEEDED
         assert seen == [True, True] and not inside_tool_body()
+
+    play(main)
+
+
+@pytest.mark.parametrize(
+    ("effect_class", "least", "has", "reason"),
+    [
+        (ONCE, "same-user", "same-user", None),
+        (ONCE, "sandboxed", "same-user", "assurance_too_low"),
+        (ONCE, "sandboxed", "passkey", None),
+        (EffectClass.UNKNOWN, "passkey", "separate-user", "assurance_too_low"),
+        (EffectClass.IDEMPOTENT_WRITE, "passkey", "same-user", None),
+        (ONCE, "same-user", "trust me", "assurance_too_low"),
+    ],
+)
+def test_ux_122_a_word_must_weigh_enough_for_a_call_that_cannot_be_taken_back(
+    effect_class: EffectClass, least: str, has: str, reason: str | None
+) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        tool = lost_once(rig, effect_class, verifier=rig.world.verifier())
+        crew, old = await lost(rig, tool, {"assurance": least})
+        shown = crew.actions.snapshot()
+        request = {
+            "sessionPath": shown["sessionPath"],
+            "runtimeEpoch": shown["runtimeEpoch"],
+            "revision": shown["revision"],
+            "attemptId": old.attempt_id,
+            "inspectionId": (old.inspection or {})["id"],
+            "action": "confirm",
+        }
+        answer = await crew.actions.act(request, Caller("lin", "http", assurance=has))
+        assert answer.body.get("reason") == reason and (answer.status == 200) is (reason is None)
+        if reason is None:
+            assert crew.receipt(old.attempt_id).resolution["assurance"] == has  # type: ignore[index]
 
     play(main)

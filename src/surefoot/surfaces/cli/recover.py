@@ -95,8 +95,30 @@ def list_(
         _say_snapshots(shown or snapshots[:1], look.language)
     else:
         say_lines(_list_lines(shown, look, resolved=resolved) or [say("nothing_open", look.language)])
+        if session is None:
+            say_lines(_survivor_lines(reading.places_of(settings, every=all_projects), look))
     is_open = any(view.is_card(call) for one in snapshots for call in one["calls"])
     ctx.exit(OPEN if flags["exit_code"] and is_open else 0)
+
+
+def _survivor_lines(places: Sequence[reading.Place], look: Look) -> list[str]:
+    """What earlier owners left running, of any session and whether or not its call is settled (TR-78)."""
+    from surefoot.ledger.places import PROCESSES
+    from surefoot.tools.processes.ending import survivors
+
+    return [
+        say(
+            "survivor",
+            look.language,
+            command=plain.cut(view.clean(one.command) or "?", 60),
+            attempt=view.short_id(one.attempt_id),
+            pid=", ".join(str(member.pid) for member in one.members) or one.supervisor_pid,
+            log=one.log,
+        )
+        for place in places
+        for one in survivors(place.folder / PROCESSES)
+        if not one.background
+    ]
 
 
 def _listed(call: Mapping[str, Any], resolved: bool) -> bool:
