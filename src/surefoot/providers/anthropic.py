@@ -105,6 +105,8 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
         else:
             shown.append({"role": "user", "content": orphan_text(message)})
     shown = _paired(shown, paused=paused)
+    if not shown and ordered:
+        shown.append({"role": "user", "content": BRIDGE})  # a repair left nothing of what a cut had left
     if shown and shown[-1]["role"] == "assistant" and contract["pairing.final_role"] != "any" and not paused:
         shown.append({"role": "user", "content": BRIDGE})
     return _joined(shown) if contract["pairing.same_role_neighbours"] == "merge" else shown

@@ -24,6 +24,7 @@ from surefoot.providers.projection import (
     is_foreign,
     is_object_json,
     merged,
+    orphan_text,
     replayed_arguments,
     user_text,
     wire_ids,
@@ -34,6 +35,10 @@ NAME = "chat"
 CARRIERS = ("reasoning_content", "reasoning", "reasoning_details")
 """Message fields in which Chat servers send reasoning and may want it back."""
 _MESSAGE_KEYS = frozenset({"role", "content", "tool_calls", "name", *CARRIERS})
+
+
+_ALTERNATES = {"merge": "user"}
+"""Where neighbours of one role are merged, a template alternates and begins with the user (LS-03)."""
 
 
 class ChatWire:
@@ -117,8 +122,11 @@ def _native(
         if isinstance(message, UserWords):
             shown.append({"role": "user", "content": user_text(message)})
         elif isinstance(message, ResultGiven):
-            wire_id = ids.get(message.call.call_id, message.call.provider_call_id or message.call.call_id)
-            shown.append({"role": "tool", "tool_call_id": wire_id, "content": _result(message, contract)})
+            wire_id = ids.get(message.call.call_id)
+            if wire_id is None:
+                shown.append({"role": "user", "content": orphan_text(message)})
+            else:
+                shown.append({"role": "tool", "tool_call_id": wire_id, "content": _result(message, contract)})
         else:
             tools, has_calls = bool(request.tools), bool(message.calls)
             demanded = asked and demands_carrier(
@@ -152,6 +160,12 @@ def _sign(call: dict[str, Any], contract: Mapping[str, Any], *, foreign: bool, d
 def _bridged(shown: Sequence[dict[str, Any]], contract: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Constant messages where the order of roles needs them (R6, MS-02, MS-04)."""
     bridged: list[dict[str, Any]] = []
+    opens = "user" in (
+        contract["pairing.first_role"],
+        _ALTERNATES.get(contract["pairing.same_role_neighbours"]),
+    )
+    if opens and shown and shown[0]["role"] == "assistant":
+        bridged.append({"role": "user", "content": BRIDGE})  # a history whose beginning is gone
     for message in shown:
         after_result = bool(bridged) and bridged[-1]["role"] == "tool" and message["role"] == "user"
         if after_result and contract["pairing.after_results"] == "assistant_or_tool":

@@ -29,9 +29,13 @@ def tamper(emulator: Emulator, peer: Peer, nth: int = 2) -> None:
 
 
 @pytest.mark.parametrize(
-    "peer", [DEEPSEEK_CHAT, DEEPSEEK_RESPONSES, GATEWAY_RESPONSES, DEEPSEEK_ANTHROPIC], ids=lambda peer: peer.name
+    "peer",
+    [DEEPSEEK_CHAT, DEEPSEEK_RESPONSES, GATEWAY_RESPONSES, DEEPSEEK_ANTHROPIC],
+    ids=lambda peer: peer.name,
 )
-async def test_pr_34_fi_1_fi_3_a_named_refusal_is_repaired_once_with_one_execution(peer: Peer, tmp_path: Path) -> None:
+async def test_pr_34_fi_1_fi_3_a_named_refusal_is_repaired_once_with_one_execution(
+    peer: Peer, tmp_path: Path
+) -> None:
     async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
         emulator.script([LOOK, {"text": "There are none.", "thinking": "So."}])
         tamper(emulator, peer)

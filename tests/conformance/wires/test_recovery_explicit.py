@@ -53,7 +53,9 @@ async def test_pr_13_pr_32_fi_2_a_wordless_refusal_stops_and_the_explicit_recove
         assert len(hosts) == 1 and hosts[0].payload["text"].endswith("User guidance: only the count\nplease ")
 
 
-async def test_pr_24_the_offer_is_durable_before_the_turn_ends_and_bound_to_its_prefix(tmp_path: Path) -> None:
+async def test_pr_24_the_offer_is_durable_before_the_turn_ends_and_bound_to_its_prefix(
+    tmp_path: Path,
+) -> None:
     async with Emulator() as emulator, Stand(emulator, CHAT, tmp_path) as stand:
         await refused_turn(stand)
         entries = await stand.crew.entries()
@@ -62,7 +64,12 @@ async def test_pr_24_the_offer_is_durable_before_the_turn_ends_and_bound_to_its_
         record = next(entry for entry in entries if entry.kind == Kind.INCIDENT)
         assert kinds.count(Kind.INCIDENT) == 1 and record.position < last_turn
         fields = json.loads(record.payload["record"])
-        assert (fields["state"], fields["prefix"], fields["count"], fields["projected"]) == ("pending", 3, 3, False)
+        assert (fields["state"], fields["prefix"], fields["count"], fields["projected"]) == (
+            "pending",
+            3,
+            3,
+            False,
+        )
         assert fields["version"] == 1 and fields["id"].startswith("inc_") and len(fields["id"]) == 30
 
 
@@ -108,7 +115,9 @@ async def test_pr_40_pr_41_a_consumed_budget_is_not_renewed_by_pressing_or_going
         assert stand.statuses() == [200, 400, 400, 400]
 
 
-async def test_pr_43_pr_44_the_repaired_prefix_survives_restart_and_a_restart_sends_nothing(tmp_path: Path) -> None:
+async def test_pr_43_pr_44_the_repaired_prefix_survives_restart_and_a_restart_sends_nothing(
+    tmp_path: Path,
+) -> None:
     async with Emulator() as emulator:
         async with Stand(emulator, CHAT, tmp_path) as stand:
             await refused_turn(stand)
@@ -166,7 +175,9 @@ async def test_pr_58_fi_19_a_healthy_session_holds_no_facts_and_keeps_every_mess
     ],
     ids=["auth", "quota", "quota-400", "schema"],
 )
-async def test_pr_28_fi_14_refusals_of_another_kind_make_no_incident(body: dict[str, Any], tmp_path: Path) -> None:
+async def test_pr_28_fi_14_refusals_of_another_kind_make_no_incident(
+    body: dict[str, Any], tmp_path: Path
+) -> None:
     async with Emulator() as emulator, Stand(emulator, CHAT, tmp_path) as stand:
         emulator.script([LOOK, DONE])
         emulator.fault(match={"nth": 2}, **body)
@@ -177,7 +188,9 @@ async def test_pr_28_fi_14_refusals_of_another_kind_make_no_incident(body: dict[
 
 
 @PEERS
-async def test_pr_35_reasoning_left_out_is_asked_for_once_more_before_any_call_runs(peer: Peer, tmp_path: Path) -> None:
+async def test_pr_35_reasoning_left_out_is_asked_for_once_more_before_any_call_runs(
+    peer: Peer, tmp_path: Path
+) -> None:
     async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
         emulator.script([LOOK, LOOK, DONE])
         emulator.fault(match={"nth": 1}, reasoning_mode="omit")
