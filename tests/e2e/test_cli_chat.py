@@ -171,3 +171,65 @@ def test_ux_34_a_terminated_chat_ends_with_143_and_its_call_is_listed(world: Wor
     child.close()
     assert child.exitstatus == 143
     assert "may have happened" in world.run("recover", "list").stdout
+
+
+def test_ux_60_the_chat_opens_with_who_works_where_and_shows_it_below(world: World) -> None:
+    world.model_says(DONE)
+    child = pexpect.spawn(
+        SUREFOOT[0], SUREFOOT[1:], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        dimensions=(40, 100), timeout=20,
+    )  # fmt: skip
+    child.expect("surefoot · openai/.* mode default · barrier reach")
+    child.expect("openai/[^ ]* · default")
+    child.send("hello\r")
+    child.expect("the model answers · 0 s · Esc stops|All finished.")
+    assert leave(child) == 0
+
+
+def test_ux_41_an_edit_is_asked_about_with_its_diff_and_y_lets_it_run(world: World) -> None:
+    (world.project / "a.txt").write_text("one\ntwo\n")
+    edit = {"calls": [{"name": "edit", "args": {"path": "a.txt", "old": "two", "new": "2"}}]}
+    world.model_says({"calls": [{"name": "read", "args": {"path": "a.txt"}}]}, edit, DONE)
+    child = chat(world)
+    child.send("edit it\r")
+    child.expect("edit · IDEMPOTENT_WRITE: it writes")
+    child.expect("-two")
+    child.expect(r"\+2")
+    child.expect("y once · a always this in this session · n no")
+    child.send("y\r")
+    child.expect("All finished.")
+    assert (world.project / "a.txt").read_text() == "one\n2\n"
+    assert leave(child) == 0
+
+
+def test_ux_16_words_pasted_in_several_lines_are_one_prompt(world: World) -> None:
+    world.model_says(DONE)
+    child = chat(world)
+    child.send("\x1b[200~first line\nsecond line\x1b[201~")
+    time.sleep(0.3)
+    child.send("\r")
+    child.expect("All finished.")
+    assert leave(child) == 0
+    assert "> first line\n> second line\n" in world.run("session", "show").stdout
+
+
+def test_ux_50_a_resumed_chat_shows_the_last_exchange_and_how_to_go_on(world: World) -> None:
+    world.model_says(HANG, DONE)
+    child = chat(world, "--yolo")
+    child.send("hang\r")
+    wait_for((world.project / "started").exists)
+    child.kill(signal.SIGKILL)
+    child.expect(pexpect.EOF)
+    child.close()
+    again = pexpect.spawn(
+        SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        dimensions=(40, 90), timeout=20,
+    )  # fmt: skip
+    again.expect("> hang")
+    again.expect("Waiting.")
+    again.expect("Resumed .* 1 may have happened")
+    again.expect("/continue goes on from here")
+    quiet()
+    again.send("?")
+    again.expect("A letter decides when it stands alone")
+    assert leave(again) == 3

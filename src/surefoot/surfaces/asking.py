@@ -35,11 +35,14 @@ def permission_lines(
     reach = ", ".join(clean(member) for member in question["reach"]) or "-"
     room = max(30, columns - 2)
     body, diff = _body(str(question["tool"]), str(question["arguments"]), read)
-    lines = [f"{clean(question['tool'])} · {kind}: {say(f'class_{kind.lower()}', language)}"]
+    head = f"{clean(question['tool'])} · {kind}: {say(f'class_{kind.lower()}', language)}"
+    lines = wrap(head, room)
     lines += [GUTTER + line for part in body for line in wrap(part, room)[:TEXT_LINES]]
     lines += [GUTTER + styled(cut(line, room)) for line in _bounded(diff, language)]
     place = say("permit_place", language, reach=reach, directory=clean(question["directory"]))
-    return [*lines, f"  {place}", f"  {clean(question['why'])}", f"  {say('permit_choices', language)}"]
+    for text in (place, clean(question["why"]), say("permit_choices", language)):
+        lines += [f"  {line}" for line in wrap(text, room)]
+    return lines
 
 
 def _body(tool: str, display: str, read: Read) -> tuple[list[str], list[str]]:

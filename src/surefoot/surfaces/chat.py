@@ -27,6 +27,7 @@ from prompt_toolkit.keys import Keys as Key
 from prompt_toolkit.output import create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
+from prompt_toolkit.styles import Style
 
 from surefoot.surfaces import plain, view
 from surefoot.surfaces.chat_lines import (
@@ -129,6 +130,8 @@ class Chat:
         output = create_output()
         if isinstance(output, Vt100_Output):
             output.enable_cpr = False
+            # Without an answer of the terminal its status line would never be drawn: one row is always there.
+            output.get_rows_below_cursor_position = lambda: 1  # type: ignore[method-assign]
         self._session = PromptSession(
             output=output,
             message=self._message,
@@ -140,6 +143,7 @@ class Chat:
             enable_suspend=True,
             multiline=False,
             refresh_interval=REFRESH_SECONDS,
+            style=Style.from_dict({"bottom-toolbar": "noreverse"}),
         )
         self._session.app.ttimeoutlen = 0.05
         self._session.app.timeoutlen = 0.2
@@ -316,7 +320,8 @@ class Chat:
             return
         self.say(*self.stream.finish())
         if receipt.get("state") not in ("dispatched", "started"):  # what runs now stands in the status line
-            self.say(view.receipt_line(receipt, self.screen.language, ascii_only=self.screen.ascii_only))
+            room, ascii_only = max(20, self.screen.columns() - 30), self.screen.ascii_only
+            self.say(view.receipt_line(receipt, self.screen.language, ascii_only=ascii_only, room=room))
 
     def _progress(self, text: str) -> None:
         for line in text.splitlines()[-5:]:
@@ -489,7 +494,7 @@ class Chat:
         elif name == "details" and card is not None:
             self.say(*details(card))
         elif name == "help" and card is not None:
-            self.say(*plain.choices(card, self.screen.language))
+            self.say(*plain.choices(card, self.screen.language), say("card_keys", self.screen.language))
         elif name == "help":
             self.say(*KEY_HELP)
 

@@ -382,11 +382,13 @@ def stop_line(counts: Mapping[str, int], language: str, *, ending_seconds: float
     return line
 
 
-def receipt_line(facts: Mapping[str, Any], language: str, *, ascii_only: bool = False) -> str:
-    """One change of a receipt while a run is watched."""
-    return (
-        f"{mark(fact_key(facts), ascii_only=ascii_only)} {clean(summary_of(facts))}: {told(facts, language)}"
-    )
+def receipt_line(
+    facts: Mapping[str, Any], language: str, *, ascii_only: bool = False, room: int | None = None
+) -> str:
+    """One change of a receipt while a run is watched; the call is named in at most `room` letters."""
+    name = clean(summary_of(facts))
+    name = name if room is None or len(name) <= room else name[: room - 1] + "…"
+    return f"{mark(fact_key(facts), ascii_only=ascii_only)} {name}: {told(facts, language)}"
 
 
 def grade_tag(check: Mapping[str, Any], language: str) -> str:
