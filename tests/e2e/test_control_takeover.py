@@ -125,3 +125,24 @@ def test_ux_25_setting_one_value_leaves_every_other_line(
     before: str, name: str, value: Any, after: str
 ) -> None:
     assert with_value(before, name, value) == after
+
+
+def test_ux_118_a_chat_that_waits_takes_the_decision_of_another_terminal_at_once(world: World) -> None:
+    world.model_says(HANG, DONE)
+    run = world.start("-p", "hang", "--yolo")
+    wait_for((world.project / "started").exists)
+    run.kill()
+    run.communicate(timeout=30)
+    (call,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
+    world.model_says(DONE)
+    chat = at_a_terminal(world, "-c")
+    chat.expect("known")
+    wait_for(lambda: bool(list((world.home / "sf/run").glob("*.sock"))))
+    looked = json.loads(world.run("recover", "inspect", call["attemptId"], "--json").stdout)["calls"][0]
+    done = world.run("recover", "confirm", call["attemptId"], "--inspection", looked["inspectionId"])
+    assert done.returncode == 0 and "it happened" in done.stdout and "not yet" not in done.stderr
+    (now,) = json.loads(world.run("recover", "list", "--all", "--json").stdout)["calls"]
+    assert (now["resolution"]["channel"], now["resolution"]["ancestry"]) == ("cli", "full")
+    chat.send("\x04")
+    assert ended(chat) == 0
+    assert not list((world.home / "sf/run").glob("ses_*.sock"))
