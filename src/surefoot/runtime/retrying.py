@@ -16,8 +16,18 @@ from surefoot.core.admission import RetryFacts
 from surefoot.core.canonical import ArgumentsInvalid, read_arguments
 from surefoot.core.effects import Effect, judged_effect
 from surefoot.core.limits import Limits
-from surefoot.core.model import Draft, EffectClass, Entry, ExecutorState, InspectionState, Kind, Receipt
+from surefoot.core.model import (
+    Draft,
+    EffectClass,
+    Entry,
+    ExecutorState,
+    InspectionState,
+    Kind,
+    Receipt,
+    State,
+)
 from surefoot.core.recovery import crash_count
+from surefoot.errors import LedgerError
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.drafts import departs
 from surefoot.runtime.inspection import inspect
@@ -138,6 +148,10 @@ class Retrying:
         if work.done():
             work.result()  # raises what stopped it before its start
         found = self._session.book.get(call.attempt_id)
+        if found is not None and work.done() and found.state is State.DISPATCHED:
+            raise LedgerError(
+                "the disk took neither the start of the retry nor its refusal; free some space and press again"
+            ) from self._session.broken
         return old if found is None else found
 
     async def _run(self, call: Call) -> None:

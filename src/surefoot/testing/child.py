@@ -12,11 +12,13 @@ of surefoot are there as well, each with a seam before its body is entered and a
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import dataclasses
 import json
 import os
 import signal
 import sys
+import threading
 import time
 import urllib.error
 import urllib.parse
@@ -340,9 +342,18 @@ class Faults:
         self.seams.press = self._press
 
     def _press(self) -> None:
-        """From the thread of a tool's body: press, and wait for the answer."""
-        if self.press is not None:
-            asyncio.run_coroutine_threadsafe(self.press(), self._loop).result(20)
+        """Press, and wait in the thread of the tool's body for the answer. The press is none of that body's."""
+        press, pressed = self.press, threading.Event()
+
+        def begin() -> None:
+            if press is not None:
+                task = self._loop.create_task(press())
+                task.add_done_callback(lambda _: pressed.set())
+                self._tasks.append(task)
+
+        self._loop.call_soon_threadsafe(begin, context=contextvars.Context())
+        if not pressed.wait(20):
+            raise TimeoutError("the press was not answered within 20 s")
 
     async def waits(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Await something as a surface does; None when it was given up."""
@@ -465,6 +476,8 @@ async def _press(spec: ChildSpec, controller: Controller, report: dict[str, Any]
     for action in spec.actions:
         answer = await controller.actions.act(_pressed(action, controller), Caller(who="test", channel="cli"))
         report["answers"].append({"status": answer.status, "body": dict(answer.body)})
+        for attempt_id in list(controller.actions.retrying.running):
+            await controller.actions.retrying.settled(attempt_id)
 
 
 def _told(end: Any) -> dict[str, Any]:
