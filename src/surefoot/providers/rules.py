@@ -63,15 +63,22 @@ class Finding:
 
 def check(request: Mapping[str, Any], contract: Mapping[str, Any]) -> list[Finding]:
     """Every finding of an encoded request, in request order; empty for a valid one."""
-    found: list[Finding] = []
+    found: dict[Finding, None] = {}
     wire = str(contract["contract.id"]).partition("/")[2]
-    for rule, position in sorted(_WIRES[wire](request, contract), key=_by_position):
-        for name in (rule, *_COPIES.get(rule, ())):
-            level = contract.get(f"rules.{name}", "off")
-            finding = Finding(name, CLASSES[name], position, level)
-            if level != "off" and finding not in found:
-                found.append(finding)
-    return found
+    # A long history breaks many rules that are off for this contract: those are neither sorted nor compared.
+    heeded: dict[str, list[tuple[str, str]]] = {}
+    broken = []
+    for rule, position in _WIRES[wire](request, contract):
+        if rule not in heeded:
+            names = (rule, *_COPIES.get(rule, ()))
+            levels = [(name, contract.get(f"rules.{name}", "off")) for name in names]
+            heeded[rule] = [one for one in levels if one[1] != "off"]
+        if heeded[rule]:
+            broken.append((rule, position))
+    for rule, position in sorted(broken, key=_by_position):
+        for name, level in heeded[rule]:
+            found[Finding(name, CLASSES[name], position, level)] = None
+    return list(found)
 
 
 def refusing(findings: list[Finding]) -> list[Finding]:

@@ -1,0 +1,232 @@
+"""The append path at length: 121 rounds with one call each, real ledger, real barrier, real server."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from surefoot.app import App, Parts, open_app
+from surefoot.config import load_settings
+from surefoot.core.history import History
+from surefoot.core.model import Entry, Kind, State
+from surefoot.ledger import claims, rows, sqlite
+from surefoot.ledger.port import Ledger
+from surefoot.runtime.controller import Controller, Parked, TurnEnd
+from surefoot.runtime.models import EndpointModel
+from surefoot.testing.emulator.process import EmulatorProcess
+from surefoot.testing.faults import WrappedLedger
+
+T = TypeVar("T")
+
+ROUNDS = 121
+PROGRESS_SECONDS = 5.0
+WHOLE_SECONDS = 30.0
+GROWTH = 1.5
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
+
+
+def steps(count: int) -> list[dict[str, Any]]:
+    """One `write` call each, every one with other content."""
+    return [
+        {"calls": [{"name": "write", "args": {"path": f"notes/{n}.txt", "content": f"round {n:03}"}}]}
+        for n in range(count)
+    ]
+
+
+def written_bytes() -> int:
+    """What this process has handed to the kernel for files so far; sockets do not count."""
+    lines = Path("/proc/self/io").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("wchar")).split()[1])
+
+
+@dataclass
+class Rounds:
+    """When each round's receipt was durable, and how much had been written by then."""
+
+    at: list[float] = field(default_factory=list)
+    """Without the time that passed while a request was at the server, which reads a longer one each round."""
+    at_server_seconds: float = 0.0
+    bytes: list[int] = field(default_factory=list)
+    moved: asyncio.Event = field(default_factory=asyncio.Event)
+
+    def note(self, entry: Entry) -> None:
+        self.moved.set()
+        if entry.kind == Kind.CLOSED:
+            self.at.append(time.perf_counter() - self.at_server_seconds)
+            self.bytes.append(written_bytes())
+
+    def not_counting(self, send: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        """`send`, with its time left out of `at`."""
+
+        async def sent(*given: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return await send(*given)
+            finally:
+                self.at_server_seconds += time.perf_counter() - began
+
+        return sent
+
+    async def watchdog(self) -> None:
+        """Fail when nothing at all moves for five seconds."""
+        while True:
+            self.moved.clear()
+            async with asyncio.timeout(PROGRESS_SECONDS):
+                await self.moved.wait()
+
+
+def growth(values: list[float]) -> float:
+    """Median of the last 20 by the median of rounds 11 to 30."""
+    return statistics.median(values[-20:]) / statistics.median(values[10:30])
+
+
+def differences(values: list[float]) -> list[float]:
+    return [after - before for before, after in zip(values, values[1:], strict=False)]
+
+
+class Outstanding(WrappedLedger):
+    """Counts appends that have not been answered yet."""
+
+    def __init__(self, inner: Ledger) -> None:
+        super().__init__(inner)
+        self.appends = 0
+
+    async def _around(self, verb: str, detail: str, work: Callable[[], Awaitable[T]]) -> T:
+        self.appends += verb == "append"
+        try:
+            return await work()
+        finally:
+            self.appends -= verb == "append"
+
+
+@dataclass
+class Stand:
+    """An opened app over a strict model server in another process."""
+
+    app: App
+    controller: Controller
+    emulator: EmulatorProcess
+    ledger: Outstanding
+
+
+@asynccontextmanager
+async def stand(tmp_path: Path, script: list[dict[str, Any]]) -> AsyncIterator[Stand]:
+    project = tmp_path / "project"
+    (project / "notes").mkdir(parents=True)
+    with EmulatorProcess(tmp_path) as emulator:
+        emulator.script(script, by="history")
+        environ = {"HOME": str(tmp_path), "SUREFOOT_HOME": str(tmp_path / "sf"), "OPENAI_API_KEY": "sk-test",
+                   "OPENAI_BASE_URL": emulator.base_url("openai")}  # fmt: skip
+        flags = {"permissions.mode": "bypassPermissions", "model": "openai/m"}
+        settings = load_settings(flags, environ, project)
+        wraps: list[Outstanding] = []
+
+        def wrapped(ledger: Ledger) -> Ledger:
+            wraps.append(Outstanding(ledger))
+            return wraps[-1]
+
+        async with open_app(settings, directory=project, parts=Parts(ledger=wrapped)) as app:
+            controller = await app.session()
+            controller.max_steps = len(script)
+            yield Stand(app, controller, emulator, wraps[0])
+
+
+async def watched(rounds: Rounds, turn: Callable[[], Any]) -> TurnEnd | Parked:
+    """Run a turn under the watchdog."""
+    dog = asyncio.create_task(rounds.watchdog())
+    work = asyncio.create_task(turn())
+    try:
+        await asyncio.wait({dog, work}, return_when=asyncio.FIRST_COMPLETED)
+        assert not dog.done(), f"nothing moved for {PROGRESS_SECONDS} s after round {len(rounds.at)}"
+        end: TurnEnd | Parked = work.result()
+        return end
+    finally:
+        dog.cancel()
+        await asyncio.gather(dog, return_exceptions=True)
+
+
+async def test_pr_91_121_rounds_make_121_requests_within_their_time_and_do_not_slow_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rounds = Rounds()
+    monkeypatch.setattr(EndpointModel, "send", rounds.not_counting(EndpointModel.send))
+    async with stand(tmp_path, steps(ROUNDS)) as found:
+        found.controller.session.watch(rounds.note)
+        began = time.perf_counter()
+        end = await watched(rounds, lambda: found.controller.submit("keep notes"))
+        whole = time.perf_counter() - began
+        requests = found.emulator.requests()
+        receipts = list(found.controller.session.book)
+    assert isinstance(end, TurnEnd) and end.reason == "iteration_limit"
+    assert [entry.status for entry in requests] == [200] * ROUNDS
+    assert [receipt.state for receipt in receipts] == [State.SUCCEEDED] * ROUNDS
+    assert len(list((tmp_path / "project/notes").iterdir())) == ROUNDS
+    assert whole <= WHOLE_SECONDS
+    assert growth(differences(rounds.at)) <= GROWTH, differences(rounds.at)
+    assert growth(differences([float(value) for value in rounds.bytes])) <= GROWTH, rounds.bytes
+
+
+async def test_pr_90_no_derived_view_is_built_while_an_append_is_on_its_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A counter stands at every place that builds one: folding a session, listing, derived rows, history."""
+    built: list[str] = []
+    async with stand(tmp_path, steps(40)) as found:
+
+        def counting(name: str, build: Callable[..., Any]) -> Callable[..., Any]:
+            def counted(*given: Any, **more: Any) -> Any:
+                if found.ledger.appends:
+                    built.append(name)
+                return build(*given, **more)
+
+            return counted
+
+        await found.controller.session.history()
+        for module, name in ((claims, "load"), (rows, "listing"), (sqlite, "listing"), (sqlite, "put_derived")):
+            monkeypatch.setattr(module, name, counting(name, getattr(module, name)))
+        monkeypatch.setattr(History, "__init__", counting("history", History.__init__))
+        await found.controller.submit("keep notes")
+        assert built == []
+        listed = (await found.app.sessions())[0]
+        assert (listed.calls, listed.open_calls) == (40, 0)
+        assert built == []  # asked for with no append on its way, they are built; the counter is not about that
+
+
+async def test_pr_90_a_restart_builds_the_views_from_canonical_entries(tmp_path: Path) -> None:
+    async with stand(tmp_path, steps(12)) as found:
+        await found.controller.submit("keep notes")
+        session_id = found.controller.session_id
+        before = (await found.controller.session.history()).messages(found.controller.session.book)
+        settings, directory = found.app.settings, found.app.directory
+    import apsw
+
+    folder = settings.places.ledger_folder(directory)
+    with apsw.Connection(str(folder / "ledger.db")) as database:
+        database.execute("DELETE FROM receipts; DELETE FROM listing")
+    async with open_app(settings, directory=directory) as app:
+        assert (await app.sessions())[0].calls == 12
+        controller = await app.session(session_id)
+        again = (await controller.session.history()).messages(controller.session.book)
+    assert again == before
+
+
+async def test_pr_93_a_healthy_session_sends_its_prefix_and_schemas_again_unchanged(tmp_path: Path) -> None:
+    async with stand(tmp_path, steps(15)) as found:
+        await found.controller.submit("keep notes")
+        requests = found.emulator.requests()
+    bodies = [entry.json() for entry in requests]
+    assert len({str(body["tools"]) for body in bodies}) == 1
+    for before, after in zip(requests, requests[1:], strict=False):
+        assert after.message_shas[: len(before.message_shas)] == before.message_shas
