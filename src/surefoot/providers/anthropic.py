@@ -105,7 +105,7 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
         else:
             shown.append({"role": "user", "content": orphan_text(message)})
     shown = _paired(shown, paused=paused)
-    if not shown and ordered:
+    if not shown:
         shown.append({"role": "user", "content": BRIDGE})  # a repair left nothing of what a cut had left
     if shown and shown[-1]["role"] == "assistant" and contract["pairing.final_role"] != "any" and not paused:
         shown.append({"role": "user", "content": BRIDGE})

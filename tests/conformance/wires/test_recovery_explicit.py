@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -161,7 +162,7 @@ async def test_pr_58_fi_19_a_healthy_session_holds_no_facts_and_keeps_every_mess
         emulator.script([LOOK, LOOK, DONE])
         await stand.crew.controller.submit("How many?")
         shas = [entry.message_shas for entry in emulator.requests()]
-        assert all(later[: len(earlier)] == earlier for earlier, later in zip(shas, shas[1:], strict=False))
+        assert all(later[: len(earlier)] == earlier for earlier, later in itertools.pairwise(shas))
         assert all(OPENING.encode() not in entry.body for entry in emulator.requests())
 
 
