@@ -152,6 +152,7 @@ class Chat:
             self.show_cards()
             self.say(*self.below_cards)
             if self.first_prompt:
+                self.say(*[f"> {line}" for line in view.clean(self.first_prompt, lines=True).split("\n")])
                 self._begin(self.driver.submit(self.first_prompt))
             await self._lines()
             await self._end()
@@ -200,7 +201,7 @@ class Chat:
         if word == "/quit":
             self._leaving = True
         elif word == "/help":
-            self.say(*[f"{name}  {what}" for name, what in SLASH.items()], *KEY_HELP)
+            self.say(*plain.table([[name, what] for name, what in SLASH.items()]), *KEY_HELP)
         elif word == "/continue":
             self._begin(self.driver.go_on())
         elif word == "/recover":
@@ -264,8 +265,10 @@ class Chat:
             self.say(view.stop_line(self.count.counts(), self.screen.language))
         elif status == "failed":
             error = getattr(end, "error", None)
-            why = error.message if error is not None else end.reason
-            self.say(say("end_during_execution", self.screen.language, reason=view.clean(why)))
+            if error is not None:
+                self.say(f"{error.facts.get('code') or error.code}: {view.clean(error.message)}")
+            else:
+                self.say(say("end_during_execution", self.screen.language, reason=view.clean(end.reason)))
             if error is not None and error.next_command:
                 self.say(f"next: {error.next_command}")
 
@@ -295,7 +298,10 @@ class Chat:
         """Lines above the prompt."""
         for line in lines:
             self.transcript.append(line)
-            self.screen.write(plain.only_ascii(line) if self.screen.ascii_only else line)
+            # A line that carries styles was wrapped where they were put in.
+            fits = "\x1b" in line or plain.width_of(line) <= self.screen.columns()
+            for part in [line] if fits else plain.wrap(line, max(20, self.screen.columns())):
+                self.screen.write(plain.only_ascii(part) if self.screen.ascii_only else part)
 
     def notice(self, kind: str, facts: Mapping[str, Any]) -> None:
         """Draw one notice; called by the controller, never waits."""
@@ -309,6 +315,8 @@ class Chat:
             self._progress(str(facts.get("text", "")))
         elif kind == "outcome_withheld":
             self.say(say("outcome_not_written", self.screen.language))
+        elif kind == "model_wait":
+            self.say(view.wait_line(facts, self.screen.language))
         elif kind not in ("turn", "user", "assistant", "question", "answer", "hand_off"):
             told = facts.get("text") or facts.get("message") or facts.get("cause")
             if told:
@@ -477,6 +485,8 @@ class Chat:
             self._decide(press.name)
         elif press.kind == "refused":
             self.say(f"{press.name}: {refusal(press.name, self.screen.language)}")
+        elif press.kind == "look" and press.name in ("ask_model", "timeline"):
+            event.current_buffer.insert_text(data)  # nothing of that kind is drawn here: a word begins
         elif press.kind == "look":
             self._look(press.name)
         elif press.kind == "move":

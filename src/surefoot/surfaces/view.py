@@ -330,6 +330,13 @@ def row(call: Call, language: str, *, ascii_only: bool = False, others: Iterable
     return f"{sign} {summary(call)}  {told(call, language)}  {short_id(str(call['attemptId']), others)}"
 
 
+def wait_line(facts: Mapping[str, Any], language: str) -> str:
+    """A model that could not be asked, and when it is asked again."""
+    seconds = f"{float(facts['waitSeconds']):.1f}"
+    told = {"code": facts["code"], "cause": clean(facts["cause"]), "seconds": seconds}
+    return say("model_wait", language, **told, number=facts["try"] + 1)
+
+
 def foreseen_line(call: Call, language: str, *, ascii_only: bool = False, others: Iterable[str] = ()) -> str:
     """A call whose end is proven and that the next owner will write down."""
     return f"{row(call, language, ascii_only=ascii_only, others=others)}  {say('foreseen', language)}"

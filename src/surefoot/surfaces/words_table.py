@@ -414,6 +414,11 @@ SENTENCES: Mapping[str, Texts] = {
         "/continue 从这里继续；输入其他内容则带着它继续。",
         "/continue 從這裡繼續；輸入其他內容則帶著它繼續。",
     ),
+    "model_wait": (
+        "{code}: {cause} Asking again in {seconds} s, request {number}.",
+        "{code}：{cause} {seconds} 秒后再次询问，第 {number} 次请求。",
+        "{code}：{cause} {seconds} 秒後再次詢問，第 {number} 次請求。",
+    ),
     "card_keys": (
         "A letter decides when it stands alone for a moment; j and k move; Esc leaves everything as it is.",
         "单独按下的字母稍后即作决定；j 和 k 切换；Esc 保持一切不变。",

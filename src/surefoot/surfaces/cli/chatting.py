@@ -13,6 +13,7 @@ import os
 import shutil
 import signal
 import sys
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -30,6 +31,7 @@ from surefoot.surfaces.markup import diff_line
 from surefoot.surfaces.words import say
 
 SHOWN_FILE_BYTES = 1024 * 1024
+LISTED = 10
 LAST_ENTRIES = 200
 LAST_LINES = 8
 
@@ -149,7 +151,7 @@ class _Driver:
         if word == "/usage":
             return await self._usage()
         if word == "/resume":
-            return [f"this session: {self.session_id}", "others: surefoot session list, then surefoot -r REF"]
+            return await self._sessions()
         if word == "/clear":
             return await self._anew()
         if word == "/doctor":
@@ -162,7 +164,7 @@ class _Driver:
         """Give this session back and begin another; nothing of the old one is lost."""
         if self.state != "idle":
             return ["a turn is running; stop it first"]
-        old = self.session_id
+        old = await known_as(self.desk.app, self.session_id)
         await self.opened.unlisten()
         await self.desk.controller.close()
         self.desk.controller = await self.desk.app.session(new=True)
@@ -171,6 +173,21 @@ class _Driver:
         self.opened.controller = self.desk.controller
         await self.opened.listen()
         return [f"new session; back to the old one: surefoot -r {old}"]
+
+    async def _sessions(self) -> list[str]:
+        """The newest sessions here, this one marked, and the command that opens another."""
+        rows = sorted(await self.desk.app.sessions(), key=lambda row: -row.changed_ms)
+        ids, now = [row.session_id for row in rows], int(time.time() * 1000)
+        told = [
+            [
+                "*" if row.session_id == self.session_id else "",
+                view.short_id(row.session_id, ids),
+                view.age(now - row.changed_ms),
+                view.clean(row.name or "-"),
+            ]
+            for row in rows[:LISTED]
+        ]
+        return [*plain.table(told), "another: leave, then surefoot -r REF"]
 
     def _permissions(self, mode: str) -> list[str]:
         from surefoot.settings_table import MODE_ALIASES, MODES

@@ -282,6 +282,9 @@ class _Run:
             complain([view.receipt_line(receipt, look.language, ascii_only=look.ascii_only)])
 
     def _say_notice(self, notice: Notice) -> None:
+        if notice.kind == "model_wait":
+            complain([view.wait_line(notice.facts, self.wish.look.language)])
+            return
         text = notice.facts.get("text") or notice.facts.get("message") or notice.facts.get("cause")
         if text:
             complain([f"{notice.kind}: {view.clean(text)}"])
