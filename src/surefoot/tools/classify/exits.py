@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 from surefoot.core.model import EffectClass, State
@@ -12,9 +13,17 @@ SIGNAL_CODES = range(129, 193)
 
 
 def exit_meaning(
-    effect_class: EffectClass, exit_code: int | None, signal: int | None, clients: Collection[str] = ()
+    effect_class: EffectClass,
+    exit_code: int | None,
+    signal: int | None,
+    clients: Collection[str] = (),
+    *,
+    output: str = "",
 ) -> tuple[State, str | None]:
-    """State and reason (TR-41) of a command that ended with a code or by a signal."""
+    """State and reason (TR-41) of a command that ended with a code or by a signal.
+
+    `output` is what it printed; words in it only ever turn a failure into an unknown (EC-53).
+    """
     reading = effect_class is EffectClass.READ_ONLY
     if signal is not None or exit_code is None:
         return (State.FAILED, None) if reading else (State.UNKNOWN, "process_signal")
@@ -24,8 +33,10 @@ def exit_meaning(
         return State.FAILED, None
     if exit_code in SIGNAL_CODES:
         return State.UNKNOWN, "process_signal"
-    lost = load("exits")["lost_reply"]
-    if any(exit_code in lost.get(client, ()) for client in clients):
+    table = load("exits")
+    if any(exit_code in table["lost_reply"].get(client, ()) for client in clients):
+        return State.UNKNOWN, "connection_lost"
+    if any(re.search(words, output) for client, words in table["lost_words"].items() if client in clients):
         return State.UNKNOWN, "connection_lost"
     return State.FAILED, None
 

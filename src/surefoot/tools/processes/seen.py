@@ -311,7 +311,7 @@ def outcome_of(
         return Outcome(_background_text(seen), executor=executor)
     if seen.state is not ProcessState.EXITED:
         return Outcome("", State.UNKNOWN, "owner_died", executor=executor)
-    state, reason = exit_meaning(effect_class, seen.code, seen.signal, clients)
+    state, reason = exit_meaning(effect_class, seen.code, seen.signal, clients, output=seen.output)
     kind = None if state is State.SUCCEEDED else ("signal" if seen.signal is not None else "exit_code")
     return Outcome(_text(seen), state, reason, kind, executor=executor)
 

@@ -162,6 +162,26 @@ def test_ec_57_a_lost_reply_is_unknown_for_writes_that_may_not_repeat(client: st
     assert exit_meaning(NON, code, None, ()) == (State.FAILED, None)
 
 
+@pytest.mark.parametrize(
+    "output",
+    [
+        "error: RPC failed; curl 52 Empty reply from server\nEverything up-to-date",
+        "Fehler: RPC fehlgeschlagen; curl 18 transfer closed",
+        "fatal: the remote end hung up unexpectedly",
+        " ! [remote failure]  main -> main (remote failed to report status)",
+    ],
+)
+def test_ec_57_words_of_a_lost_push_make_it_unknown_and_never_known(output: str) -> None:
+    assert exit_meaning(NON, 1, None, ("git",), output=output) == (State.UNKNOWN, "connection_lost")
+    assert exit_meaning(NON, 1, None, (), output=output) == (State.FAILED, None)
+    assert exit_meaning(NON, 128, None, ("git",), output="nothing was done") == (
+        State.UNKNOWN,
+        "connection_lost",
+    )
+    refused = " ! [rejected]  main -> main (fetch first)\nerror: failed to push some refs"
+    assert exit_meaning(NON, 1, None, ("git",), output=refused) == (State.FAILED, None)
+
+
 @pytest.mark.parametrize("cls", list(EffectClass))
 def test_tr_69_the_end_of_a_command_maps_to_a_state(cls: EffectClass) -> None:
     by_signal = (State.FAILED, None) if cls is READ else (State.UNKNOWN, "process_signal")
