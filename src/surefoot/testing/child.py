@@ -230,9 +230,11 @@ async def run(spec: ChildSpec) -> dict[str, Any]:
         parts=parts,
     ) as app:
         newest = spec.session == "newest"
-        controller = await app.session(
-            None if newest else spec.session, continue_newest=newest, take_over=spec.take_over
-        )
+        ref = None if newest else spec.session
+        opening = app.session(ref, continue_newest=newest, take_over=spec.take_over)
+        controller = await faults.waits(opening)
+        if controller is None:
+            return {**report, "error": "given up", "fault": faults.told()}
         faults.controller = controller
         faults.press = lambda: _press(spec, controller, report)
         _take_stock(controller, report, "opened")
@@ -359,7 +361,14 @@ class Faults:
         """Await something as a surface does; None when it was given up."""
         self.waited_for = asyncio.ensure_future(work)
         await asyncio.wait({self.waited_for})
-        return None if self.waited_for.cancelled() else self.waited_for.result()
+        if not self.waited_for.cancelled():
+            return self.waited_for.result()
+        until = self._loop.time() + 20
+        while self.controller is not None and self.controller.state not in ("idle", "closed"):
+            if self._loop.time() > until:
+                raise TimeoutError("the turn nobody waits for has not ended within 20 s")
+            await asyncio.wait({self._loop.create_future()}, timeout=0.005)
+        return None
 
     def told(self) -> dict[str, Any]:
         """Where it struck, and how often the disk failed."""
