@@ -432,9 +432,9 @@ SENTENCES: Mapping[str, Texts] = {
     "call_runs": ("{what} · {seconds} s", "{what} · {seconds} 秒", "{what} · {seconds} 秒"),
     "esc_stops": ("Esc stops", "Esc 停止", "Esc 停止"),
     "head_sessions": (
-        "session|open|changed|calls|model|name|directory",
-        "会话|未决|更新|调用|模型|名称|目录",
-        "工作階段|未決|更新|呼叫|模型|名稱|目錄",
+        "session|open|changed|calls|model|name or first words|directory",
+        "会话|未决|更新|调用|模型|名称或开头的话|目录",
+        "工作階段|未決|更新|呼叫|模型|名稱或開頭的話|目錄",
     ),
     "head_calls": (
         "|call|what is known|started|class|reach|what",

@@ -15,11 +15,14 @@ import click
 
 from surefoot.config import Settings
 from surefoot.core.model import Entry, Kind, Receipt
+from surefoot.errors import SurefootError
 from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import plain, view
 from surefoot.surfaces.cli import reading
-from surefoot.surfaces.cli.output import complain, headed, look_here, say_json, say_lines
+from surefoot.surfaces.cli.output import Look, complain, headed, look_here, say_json, say_lines
 from surefoot.surfaces.words import say
+
+FIRST_ENTRIES = 8
 
 
 @click.group()
@@ -41,7 +44,8 @@ def list_(every: bool, as_json: bool) -> None:
         return
     ids = [row.session_id for _, row in found]
     now = int(time.time() * 1000)
-    rows = [_row(row, ids, now, look.language, ascii_only=look.ascii_only) for _, row in found]
+    began = reading.run(lambda: _first_words(found))
+    rows = [_row(row, ids, now, look, began.get(row.session_id, "-")) for _, row in found]
     say_lines(headed(rows, "head_sessions", look.language) or [say("no_session", look.language)])
 
 
@@ -52,25 +56,48 @@ async def _listed(
     rows, broken = await reading.rows_of(reading.places_of(settings, every=every))
     found = []
     for place, row in rows:
-        if row.calls and row.status == "ok":
-            snapshot = await reading.read_snapshot(place, row, settings)
-            opened = sum(1 for call in snapshot["calls"] if view.is_card(call))
-            row = dataclasses.replace(row, open_calls=max(opened, row.open_calls if snapshot["more"] else 0))
-        found.append((place, row))
+        try:
+            found.append((place, await _as_found(place, row, settings)))
+        except SurefootError as error:
+            broken.append(reading.Unreadable(place, error))
+            found.append((place, row))
     found.sort(key=lambda item: (item[1].open_calls == 0, -item[1].changed_ms))
     return found, broken
 
 
-def _row(row: SessionRow, ids: list[str], now_ms: int, language: str, *, ascii_only: bool) -> list[str]:
+async def _as_found(place: reading.Place, row: SessionRow, settings: Settings) -> SessionRow:
+    if not row.calls or row.status != "ok":
+        return row
+    snapshot = await reading.read_snapshot(place, row, settings)
+    opened = sum(1 for call in snapshot["calls"] if view.is_card(call))
+    return dataclasses.replace(row, open_calls=max(opened, row.open_calls if snapshot["more"] else 0))
+
+
+async def _first_words(places: Sequence[tuple[reading.Place, SessionRow]]) -> dict[str, str]:
+    """How sessions without a name began, for whoever looks for one of them."""
+    found: dict[str, str] = {}
+    for place, row in places:
+        if row.name or row.status != "ok":
+            continue
+        async with reading.reader(place) as ledger:
+            entries = await ledger.read(row.session_id, limit=FIRST_ENTRIES)
+        words = [entry.payload.get("text") for entry in entries if entry.kind == Kind.USER]
+        if words and words[0]:
+            found[row.session_id] = plain.cut(f"“{view.clean(words[0])}”", 40)
+    return found
+
+
+def _row(row: SessionRow, ids: list[str], now_ms: int, look: Look, began: str) -> list[str]:
     state = {"lost": "session_lost", "unreadable": "session_unreadable"}.get(row.status)
-    sign = "?" if ascii_only else "◇"
+    sign = "?" if look.ascii_only else "◇"
+    named = row.name or (say(state, look.language) if state else began)
     return [
         view.short_id(row.session_id, ids),
         f"{sign}{row.open_calls}" if row.open_calls else "",
         view.age(now_ms - row.changed_ms),
         str(row.calls),
         view.clean(row.model or "-"),
-        view.clean(row.name or (say(state, language) if state else "-")),
+        plain.only_ascii(view.clean(named)) if look.ascii_only else view.clean(named),
         view.clean(row.directory),
     ]
 
