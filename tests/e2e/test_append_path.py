@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import statistics
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -94,7 +95,7 @@ def growth(values: list[float]) -> float:
 
 
 def differences(values: list[float]) -> list[float]:
-    return [after - before for before, after in zip(values, values[1:], strict=False)]
+    return [after - before for before, after in itertools.pairwise(values)]
 
 
 class Outstanding(WrappedLedger):
@@ -236,5 +237,5 @@ async def test_pr_93_a_healthy_session_sends_its_prefix_and_schemas_again_unchan
         requests = found.emulator.requests()
     bodies = [entry.json() for entry in requests]
     assert len({str(body["tools"]) for body in bodies}) == 1
-    for before, after in zip(requests, requests[1:], strict=False):
+    for before, after in itertools.pairwise(requests):
         assert after.message_shas[: len(before.message_shas)] == before.message_shas
