@@ -161,6 +161,13 @@ def is_authored(message: Message) -> bool:
     return not isinstance(message, UserWords) or (message.origin == "person" and bool(message.text))
 
 
+def ends_window(message: Message) -> bool:
+    """Whether a message behind the prefix ends the recovery window: words of a person, or a final answer."""
+    if isinstance(message, AssistantWords):
+        return not message.calls
+    return isinstance(message, UserWords) and is_authored(message)
+
+
 def authored(messages: Sequence[Message]) -> list[Any]:
     """The authored view as JSON: no host messages, no times.
 

@@ -150,7 +150,7 @@ class Incidents:
 
     async def note_lost_tail(self) -> None:
         """Write down that a record may be among the entries that were lost (PR-99)."""
-        if self.session.claim.tail.lost and self.session.record_lost_at is None:
+        if self.session.claim.tail.lost:
             view = len(await self.messages())
             await self.session.append(Draft(Kind.NOTICE, {"code": RECORD_LOST, "view": view}))
 
@@ -162,6 +162,7 @@ class Incidents:
         scene = self.scene(step.messages)
         force = incident.in_force(self.session.incidents, scene)
         view = await self._in_force(step.messages, force)
+        self._reopen(force, step.messages)
         counted = [0]
         try:
             reply = await self._until_answered(view, force, step, counted)
@@ -190,6 +191,14 @@ class Incidents:
             notify=self._notify,
             counted=counted,
         )
+
+    def _reopen(self, force: Incident | None, messages: Sequence[Message]) -> None:
+        """A turn that an owner's death interrupted has not ended, and neither has its window (PR-38, PR-59)."""
+        if force is None or self.window is not None:
+            return
+        end = incident.boundary(force, messages) or force.prefix
+        if not any(incident.ends_window(one) for one in messages[end:]):
+            self.window = Window.over(messages[:end], self.session.book)
 
     async def _expire_stale(self, step: Step) -> None:
         newest = self.newest
