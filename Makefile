@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: demo test check fast bench crash sim local live clean requirements setup format
+.PHONY: demo test check fast bench crash matrix sim local live clean requirements setup format
 
 setup: $(STAMP)
 
@@ -33,6 +33,9 @@ fast: setup            ## unit, property and tidy, without services (< 90 s)
 
 crash: setup           ## make crash KILLS=2000: random kills, prints double effects, false words, lost calls
 	$(BIN)/python -m surefoot.testing.kills --kills $(or $(KILLS),200) $(if $(SEED),--seed $(SEED),)
+
+matrix: setup          ## every cell of the fault matrix, printed and written to docs/reference/fault-matrix.md
+	$(BIN)/python -m surefoot.testing.matrix --write docs/reference/fault-matrix.md
 
 sim: setup             ## make sim SEEDS=1000000, or SEED=17 to replay one
 	$(BIN)/python -m surefoot.testing.schedules --seeds $(or $(SEEDS),2000) $(if $(SEED),--seed $(SEED),)
