@@ -142,7 +142,7 @@ async def _prepare(
     effect: Effect = found.effect
     variables, options = without_ours(os.environ), _OPTIONS
     if effect.effect_class is EffectClass.READ_ONLY and receipt.effect_class in (None, effect.effect_class):
-        readers = await reading(text, variables, place.directory)
+        readers = await reading(variables, found.repositories)
         if readers is None:
             effect = UNDECLARED  # a reader that cannot be kept one is unknown (EC-59)
         else:

@@ -21,6 +21,8 @@ from surefoot.tools.classify.rules import Rule, Shape, load, read, read_until, t
 from surefoot.tools.classify.scene import READS, Answer, Scene, join, spots, unknown, written
 
 _NAME = re.compile(r"[A-Za-z0-9_./+-]+")
+_BY_SETTINGS = frozenset({"git", "gh"})
+"""Commands that run programs which the settings of a repository name."""
 Judge = Callable[[Shape, Sequence[Word], Scene], Answer | None]
 JUDGES: dict[str, Judge] = {**programs.JUDGES, **clients.JUDGES}
 
@@ -166,8 +168,17 @@ def _by_rules(name: str, arguments: Sequence[Word], scene: Scene) -> Answer | No
             inner = _moved(name, shape, scene)
             found = _subcommand(name, rest, inner, family.depth)
             if found is not None:
-                return found
+                return _at_settings(name, found, inner)
     return _first(table.rules.get(name, ()), name, arguments, scene)
+
+
+def _at_settings(name: str, answer: Answer, scene: Scene) -> Answer:
+    """Note where git reads settings; a reader that does so nobody knows where cannot be kept one (EC-59)."""
+    if name not in _BY_SETTINGS:
+        return answer
+    if scene.bases is None and answer.effect_class is EffectClass.READ_ONLY:
+        return unknown(f"it is not certain in which repository {name!r} would run")
+    return replace(answer, repositories=scene.bases or ())
 
 
 def _moved(name: str, shape: Shape, scene: Scene) -> Scene:

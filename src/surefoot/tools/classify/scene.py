@@ -32,6 +32,8 @@ class Answer:
     clients: tuple[str, ...] = ()
     inner: tuple[str, ...] = ()
     """Simple commands found inside this one, for permission rules."""
+    repositories: tuple[str, ...] = ()
+    """Folders in which a git of this part may run, whose settings can name programs (EC-59)."""
 
 
 READS = Answer()
@@ -71,6 +73,7 @@ def join(answers: Iterable[Answer]) -> Answer:
             paths=(*result.paths, *(path for path in answer.paths if path not in result.paths)),
             clients=tuple(sorted({*result.clients, *answer.clients})),
             inner=(*result.inner, *answer.inner),
+            repositories=tuple(dict.fromkeys((*result.repositories, *answer.repositories))),
         )
     return replace(result, check=bool(checks) and all(checks))
 

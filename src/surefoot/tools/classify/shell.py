@@ -107,6 +107,8 @@ class ShellEffect:
     """Lexical absolute paths that are written, for write intents (TR-105); not those behind `*`."""
     reading_text: str | None = None
     """For `READ_ONLY`: the line as it is run in the reading environment (EC-59)."""
+    repositories: tuple[str, ...] = ()
+    """For `READ_ONLY`: folders whose git settings are looked up before, because a git may run there."""
 
 
 def classify_shell(command: str, place: Place) -> ShellEffect:
@@ -129,6 +131,7 @@ def classify_shell(command: str, place: Place) -> ShellEffect:
         why=answer.why,
         write_targets=answer.paths,
         reading_text=_amended(command, walk) if effect.effect_class is EffectClass.READ_ONLY else None,
+        repositories=answer.repositories,
     )
 
 

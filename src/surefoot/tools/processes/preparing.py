@@ -9,16 +9,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
-from collections.abc import Iterable, Mapping
-from pathlib import Path
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from surefoot.tools.classify.environment import ReadingEnvironment, reading_environment
 
 KEY_VARIABLE = "SUREFOOT_IDEMPOTENCY_KEY"
 LOOK_SECONDS = 5.0
-_GIT = re.compile(r"\b(?:git|gh)\b")
 
 
 class Refused(Exception):
@@ -35,16 +32,24 @@ def without_ours(variables: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in variables.items() if not name.startswith("SUREFOOT_")}
 
 
-async def reading(text: str, variables: Mapping[str, str], directory: Path) -> ReadingEnvironment | None:
-    """The environment a reader runs in, or None when it cannot be kept a reader here."""
-    if not _GIT.search(text):
-        return reading_environment(variables)
+async def reading(variables: Mapping[str, str], repositories: Sequence[str]) -> ReadingEnvironment | None:
+    """The environment a reader runs in, or None when it cannot be kept a reader here.
+
+    `repositories` are all folders a git of the line may run in: settings of each can name programs.
+    """
     plain = reading_environment(variables)
-    names = None if plain is None else await _git_settings(plain.variables, directory)
-    return None if names is None else reading_environment(variables, names)
+    if plain is None or not repositories:
+        return plain
+    names: list[str] = []
+    for folder in repositories:
+        found = await _git_settings(plain.variables, folder)
+        if found is None:
+            return None
+        names.extend(found)
+    return reading_environment(variables, names)
 
 
-async def _git_settings(variables: Mapping[str, str], directory: Path) -> list[str] | None:
+async def _git_settings(variables: Mapping[str, str], directory: str) -> list[str] | None:
     """Names of the settings git would use there; listing them runs no program. None: cannot be told."""
     try:
         process = await asyncio.create_subprocess_exec(
@@ -53,7 +58,7 @@ async def _git_settings(variables: Mapping[str, str], directory: Path) -> list[s
             stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
         )  # fmt: skip
     except OSError:
-        return []  # no git here: the command will say so itself
+        return []  # no git here, or no such folder: the command will say so itself
     try:
         out, _ = await asyncio.wait_for(process.communicate(), LOOK_SECONDS)
     except TimeoutError:

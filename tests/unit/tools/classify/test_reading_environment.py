@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
+import shutil
+import sqlite3
 import subprocess
 from pathlib import Path
 
@@ -11,6 +15,7 @@ import pytest
 from surefoot.runtime.tools import Place
 from surefoot.tools.classify.environment import absolute_path, reading_environment
 from surefoot.tools.classify.shell import classify_shell
+from surefoot.tools.processes.preparing import reading
 
 VARIABLES = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}
 
@@ -72,22 +77,27 @@ def trapped(tmp_path: Path) -> Path:
     return tree
 
 
-def settings(tree: Path) -> list[str]:
-    """Names only: listing settings runs none of them."""
-    return git(tree, "config", "--list", "--name-only", "-z").split("\0")[:-1]
-
-
 def state(tree: Path) -> dict[str, tuple[bytes, int]]:
     files = [path for path in sorted(tree.rglob("*")) if path.is_file()]
     return {str(path): (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
 
 def run_reader(command: str, tree: Path, extra: dict[str, str] | None = None) -> str:
-    found = classify_shell(command, Place(tree, work_tree=tree))
+    done = run_anyhow(command, tree, extra)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def run_anyhow(
+    command: str, tree: Path, extra: dict[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """Run a reader as the shell tool does, however it ends."""
+    found = classify_shell(command, Place(tree, work_tree=tree, home=tree.parent))
     assert found.reading_text is not None, found.why
-    made = reading_environment({**VARIABLES, **(extra or {})}, settings(tree))
+    variables = {**VARIABLES, "HOME": str(tree.parent), **(extra or {})}
+    made = asyncio.run(reading(variables, found.repositories))
     assert made is not None
-    done = subprocess.run(
+    return subprocess.run(
         ["bash", *made.shell_options, "-c", found.reading_text],
         cwd=tree,
         env=dict(made.variables),
@@ -97,8 +107,6 @@ def run_reader(command: str, tree: Path, extra: dict[str, str] | None = None) ->
         timeout=30,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
 
 
 READERS = [
@@ -197,3 +205,143 @@ def test_ec_59_a_database_client_is_kept_to_reading_by_its_engine(tmp_path: Path
     assert made is not None
     assert made.variables["PGOPTIONS"] == "-c default_transaction_read_only=on"
     assert classify_shell("bash -c \"sqlite3 app.db 'select 1'\"", place).reading_text is None
+
+
+QUIETLY = ("-c", "core.fsmonitor=false", "-c", "filter.trap.clean=cat", "-c", "filter.inner.clean=cat")
+
+
+@pytest.fixture
+def surrounded(trapped: Path) -> Path:
+    """The trapped repository with a submodule and a neighbour that name programs of their own, and includes."""
+    trap = str(trapped.parent / "trap")
+    for folder in (trapped / "sub", trapped.parent / "other"):
+        folder.mkdir()
+        git(folder, "init", "-q", "-b", "main")
+        (folder / ".gitattributes").write_text("*.txt diff=inner filter=inner\n")
+        (folder / "a.txt").write_text("one\n")
+        git(folder, "add", "-A")
+        git(folder, "commit", "-q", "-m", "inner")
+    git(trapped, *QUIETLY, "add", "sub")
+    git(trapped, *QUIETLY, "commit", "-q", "-m", "sub")
+    (trapped / ".gitmodules").write_text('[submodule "sub"]\n\tpath = sub\n\turl = ./sub\n')
+    for folder in (trapped / "sub", trapped.parent / "other"):
+        for key in ("core.fsmonitor", "filter.inner.clean", "filter.inner.process", "diff.inner.textconv"):
+            git(folder, "config", key, trap)
+        git(folder, "config", "diff.external", trap)
+        (folder / "a.txt").write_text("two\n")
+        os.utime(folder / "a.txt", (1, 1))
+    (trapped / ".git" / "more").write_text(
+        f"[core]\n\tsshCommand = {trap}\n\tgitProxy = {trap}\n"
+        f'[filter "more"]\n\tclean = {trap}\n\trequired = true\n[diff "more"]\n\tcommand = {trap}\n'
+        f"[alias]\n\tstatus = !{trap}\n\tst = !{trap}\n"
+        f'[url "ext::{trap} "]\n\tinsteadOf = https://elsewhere.example/\n'
+    )
+    git(trapped, "config", "include.path", "more")
+    git(trapped, "config", "includeIf.onbranch:main.path", "more")
+    for key, value in (("diff.submodule", "diff"), ("status.submoduleSummary", "true")):
+        git(trapped, "config", key, value)
+    git(trapped, "config", "submodule.recurse", "true")
+    git(trapped, "config", "remote.ssh.url", "ssh://127.0.0.1:1/x")
+    git(trapped, "config", "remote.proxied.url", "git://127.0.0.1:1/x")
+    git(trapped, "config", "remote.elsewhere.url", "https://elsewhere.example/x")
+    (trapped / ".git" / "info" / "attributes").write_text("*.md diff=more filter=more\n")
+    (trapped / "c.md").write_text("new\n")
+    (trapped.parent / "mark").unlink(missing_ok=True)
+    return trapped
+
+
+ELSEWHERE = [
+    *("git status", "git diff", "git diff HEAD", "git log -p --all", "git ls-files --recurse-submodules"),
+    *("git -C sub status", "git -C sub diff", "cd sub && git diff", "(cd sub; git status)", "git diff sub"),
+    *("git -C ../other status", "git -C ../other diff", "cd ../other && git log -p", "git -C ~/other diff"),
+    *(
+        "git -C .. -C other blame a.txt",
+        "cd .. && git -C other ls-files -m",
+        "cd nowhere || cd sub && git diff",
+    ),
+    *("cd ../other; bash -c 'git ls-files -m'", "g\\it -C sub status", "if cd sub; then git diff; fi"),
+    *("git ls-remote ssh", "git ls-remote proxied", "git ls-remote elsewhere", "git show :c.md"),
+    *("git ls-remote https://elsewhere.example/x", "for f in *; do git status; done", "git ls-files -m -o"),
+]
+
+
+@pytest.mark.parametrize("command", ELSEWHERE)
+def test_ec_59_no_program_of_a_submodule_a_neighbour_or_an_include_runs(
+    surrounded: Path, command: str
+) -> None:
+    before = state(surrounded.parent)
+    run_anyhow(command, surrounded)
+    mark = surrounded.parent / "mark"
+    assert not mark.exists(), mark.read_text()
+    assert state(surrounded.parent) == before
+
+
+@pytest.mark.parametrize("command", ["git status", "git -C sub status", "git -C ../other diff", "git st"])
+def test_ec_59_the_surrounding_traps_are_real(surrounded: Path, command: str) -> None:
+    subprocess.run(command, shell=True, cwd=surrounded, env=VARIABLES, capture_output=True, check=False)
+    assert (surrounded.parent / "mark").exists()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        'cd "$x" && git status',
+        'git -C "$x" status',
+        "while true; do cd ..; git status; done",
+        "find . -execdir git ls-files -m \\;",
+        "pushd sub && git status",
+        "git status --ignore-submodules=none",
+        "git diff --submodule=diff",
+        "git submodule status",
+        "git st",
+        "git verify-commit HEAD",
+        "git cat-file --filters HEAD:a.txt",
+    ],
+)
+def test_ec_59_git_in_a_folder_that_is_not_certain_is_no_reader(command: str) -> None:
+    found = classify_shell(command, Place(Path("/w"), work_tree=Path("/w")))
+    assert found.reading_text is None
+
+
+SQLITE_WRITES = ("delete from t", "create table u (a)", "pragma user_version = 7", "vacuum")
+
+
+@pytest.mark.parametrize("statement", SQLITE_WRITES)
+def test_ec_59_the_engine_itself_refuses_a_write_of_a_reader(tmp_path: Path, statement: str) -> None:
+    """What `-readonly` is for the client, `mode=ro` is for the library: the same open flag of the engine."""
+    path = tmp_path / "app.db"
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.executescript("create table t (id integer); insert into t values (1);")
+    before = path.read_bytes()
+    found = classify_shell("sqlite3 app.db 'select 1'", Place(tmp_path))
+    line = (found.reading_text or "").replace("select 1", statement)
+    assert "-readonly" in line
+    if shutil.which("sqlite3"):
+        done = subprocess.run(["bash", "-c", line], cwd=tmp_path, capture_output=True, check=False)
+        assert done.returncode != 0
+    with (
+        contextlib.closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as reader,
+        pytest.raises(sqlite3.OperationalError, match="readonly"),
+    ):
+        reader.execute(statement)
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["app.db"]
+
+
+def test_ec_59_startup_files_and_search_paths_reach_no_reader(trapped: Path) -> None:
+    """A folder of the project's name is not found through `CDPATH`, nor a startup file through its variable."""
+    trap, mark = trapped.parent / "trap", trapped.parent / "mark"
+    (trapped.parent / "far" / "src").mkdir(parents=True)
+    (trapped / "src").mkdir()
+    for name in (".bashrc", ".bash_profile", ".profile", ".bash_login", ".bash_logout"):
+        (trapped.parent / name).write_text(f"{trap}\n")
+    extra = {
+        **dict.fromkeys(("BASH_ENV", "ENV", "PROMPT_COMMAND"), str(trapped.parent / ".bashrc")),
+        "CDPATH": str(trapped.parent / "far"),
+        "PS4": f"$({trap})",
+        "SHELLOPTS": "xtrace",
+        "LD_PRELOAD": "./x.so",
+    }
+    assert run_reader("cd src && pwd", trapped, extra).strip() == str(trapped / "src")
+    assert run_reader("sh -c 'echo a' && bash -c 'echo b'", trapped, extra) == "a\nb\n"
+    assert not mark.exists()
