@@ -40,6 +40,7 @@ from surefoot.runtime.live import Hooks, Looked, Permit, Permits
 from surefoot.runtime.models import EndpointModel, Model
 from surefoot.runtime.people import Asker, People
 from surefoot.runtime.permission import Mode, parse_rules
+from surefoot.runtime.rewriting import fork
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
 from surefoot.runtime.tools import Place, Registry, Tool
@@ -120,8 +121,23 @@ class App:
         controller = Controller(session, barrier, people, self.model, actions)
         if self.on_notice is not None:
             controller.subscribe(self.on_notice)
+        controller.rewriting.window_tokens = (
+            self.settings.values.get("window_tokens") or controller.rewriting.window_tokens
+        )
         await controller.open()
         return controller
+
+    async def fork(self, ref: str) -> str:
+        """Begin a session with the view of another one and copies of its open calls; its id (TR-96).
+
+        Runs no tool, sends nothing, and writes nothing to the origin. Raises `SessionMissing`, `LedgerError`.
+        """
+        origin = find_session([row for row in await self.ledger.sessions() if row.status == "ok"], ref)
+        times = self._times()
+        opening = self._opening()
+        session = await fork(self.ledger, self.scheduler, self.owner, origin, opening=opening, times=times)
+        await session.close()
+        return session.session_id
 
     async def guarded(self, session_id: str | None = None) -> Guarded:
         """Own a session for calls of a program of the user's own, without model or controller.
@@ -149,13 +165,15 @@ class App:
     async def _own(self, session_id: str | None, *, take_over: bool) -> Session:
         opening = self._opening() if session_id is None else None
         wanted = Wanted(session_id, opening=opening, take_over=take_over)
-        limits = self.limits
-        times = LeaseTimes(limits.lease_seconds, limits.lease_renewal_seconds, limits.lease_extension_seconds)
-        session = await Session.open(self.ledger, self.scheduler, self.owner, wanted, times=times)
+        session = await Session.open(self.ledger, self.scheduler, self.owner, wanted, times=self._times())
         if isinstance(session, Held):
             raise _held(session, session_id or "", self.scheduler.now_ms())
         self._stack.push_async_callback(session.close)
         return session
+
+    def _times(self) -> LeaseTimes:
+        limits = self.limits
+        return LeaseTimes(limits.lease_seconds, limits.lease_renewal_seconds, limits.lease_extension_seconds)
 
     def _opening(self) -> Mapping[str, Any]:
         return {

@@ -140,6 +140,7 @@ SETTINGS: Mapping[str, Form] = {
     "model": Form("text"),
     "language": Form("text", ("auto", "en", "zh-Hans", "zh-Hant"), "auto"),
     "final": Form("words"),
+    "window_tokens": Form("number", unit="tokens"),
     "endpoints.*.url": Form("text"),
     "endpoints.*.wire": Form("text", WIRES, "chat"),
     "endpoints.*.contract": Form("text"),
@@ -200,7 +201,7 @@ _FORBIDDEN_TABLES = (
     "sandbox",
     "keys",
 )
-_FORBIDDEN = ("model", "language", "final", "packs.use", "permissions.mode")
+_FORBIDDEN = ("model", "window_tokens", "language", "final", "packs.use", "permissions.mode")
 _PROJECT_MAY_ALLOW = frozenset({"Read", "Glob", "Grep", "List", "Edit", "MultiEdit"})
 """Rule names of tools that are never `NON_IDEMPOTENT` or `UNKNOWN`; only these a project may allow."""
 _LOOSENING_TOOL_KEYS = ("key_argument", "verifier", "lookup")

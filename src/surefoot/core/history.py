@@ -101,6 +101,8 @@ class History:
         """Attempts of interrupted turns that no words with facts have told of yet."""
         self.silent = False
         """The last interrupted turn left nothing, and that is not told yet (TR-62)."""
+        self.requests: list[str] = []
+        """Finished requests of the person that compactions took out of the view."""
         self._shown: list[Message] = []
         self._waiting: dict[int, _Waiting] = {}
         self._last: list[Message] = []
@@ -135,6 +137,8 @@ class History:
             if entry.payload.get("state") == "consumed" and entry.payload.get("projected"):
                 # What a recovery request holds stays as it was shown there; later news are facts (PR-46).
                 self._show(int(entry.payload.get("at") or entry.position - 1))
+        elif entry.kind in (Kind.COMPACTED, Kind.REWOUND, Kind.FORKED):
+            self._rewrite(entry)
         elif entry.kind == Kind.HAND_OFF:
             # Facts of an earlier interruption that were never told are told with this one (TR-55).
             self.handed += [one for one in entry.payload.get("attempts") or () if one not in self.handed]
@@ -202,6 +206,38 @@ class History:
         if call is not None:
             self._note(call, entry)
 
+    def _rewrite(self, entry: Entry) -> None:
+        """Another view from here on; what it no longer shows of open calls is told again (TR-58, TR-94)."""
+        payload = entry.payload
+        self.handed += [one for one in payload.get("pinned") or () if one not in self.handed]
+        if entry.kind == Kind.FORKED:
+            self._shown = [_message(one) for one in payload.get("messages") or ()]
+        elif entry.kind == Kind.COMPACTED:
+            prompt = payload.get("prompt")
+            self._shown = [UserWords("", payload.get("notes") or "", origin="host")]
+            self._shown += [] if prompt is None else [_message(prompt)]
+            self._waiting = {}
+            self.requests = list(payload.get("requests") or ())
+            if not payload.get("keepsLast"):
+                self._leave()
+        else:
+            self._go_back(str(payload.get("turnId")))
+
+    def _go_back(self, turn_id: str) -> None:
+        for place, one in enumerate(self._last):
+            if isinstance(one, UserWords) and one.turn_id == turn_id:
+                del self._last[place:]
+                return
+        self._leave()
+        for place, one in enumerate(self._shown):
+            if isinstance(one, UserWords) and one.turn_id == turn_id:
+                del self._shown[place:]
+                self._waiting = {n: waiting for n, waiting in self._waiting.items() if n < place}
+                return
+
+    def _leave(self) -> None:
+        self._last, self._trail, self._unshown = [], [], set()
+
     def _note(self, call: str, entry: Entry) -> None:
         if call in self._unshown:
             if not self._trail or self._trail[-1] is not entry:
@@ -226,12 +262,22 @@ class History:
                 for call in message.calls:
                     self._answer(call, tuple(known.attempts(call.call_id)))
         self._news.update(dict.fromkeys(changed_after & self._unshown))
-        self._last, self._trail, self._unshown = [], [], set()
+        self._leave()
 
     def _answer(self, call: CallAsked, attempts: tuple[Receipt, ...]) -> None:
         if any(one.result is None and one.result_ref for one in attempts):
             self._waiting[len(self._shown)] = _Waiting(call, attempts)
         self._shown.append(_given(call, attempts, self.stored))
+
+
+def _message(value: Mapping[str, Any]) -> Message:
+    """A message as `rewriting.as_json` wrote it."""
+    given = {key: item for key, item in value.items() if key != "type"}
+    if value.get("type") == "assistant":
+        return AssistantWords(**{**given, "calls": tuple(CallAsked(**call) for call in given["calls"])})
+    if value.get("type") == "result":
+        return ResultGiven(**{**given, "call": CallAsked(**given["call"])})
+    return UserWords(**given)
 
 
 def _asked(call: Mapping[str, Any]) -> CallAsked:

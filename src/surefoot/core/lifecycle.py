@@ -43,6 +43,8 @@ LEGAL: Mapping[State, frozenset[State]] = {
 }
 """The moves of TR-37; every other pair is refused. `late` settles an unknown one by its own rule."""
 
+OFF_BRANCH = "off_branch"
+"""Note on an attempt whose messages a rewind left behind (TR-95)."""
 SETTLED = frozenset({State.NOT_STARTED, State.SUCCEEDED, State.FAILED, State.UNKNOWN})
 RESOLUTIONS = {
     "confirmed": Overlay.CONFIRMED,
@@ -461,6 +463,11 @@ class Book(Shelf):
                 self._put(dispatched(entry.session_id, payload.get("turnId", ""), call, entry))
         elif entry.kind == Kind.DISPATCHED:
             self._put(dispatched(entry.session_id, payload.get("turnId", ""), payload, entry))
+        elif entry.kind == Kind.REWOUND:
+            for attempt in payload.get("offBranch") or ():
+                left = self.get(attempt)
+                if left is not None and OFF_BRANCH not in left.notes:
+                    self._put(dataclasses.replace(left, notes=(*left.notes, OFF_BRANCH)))
         elif "attemptId" in payload:
             receipt = self.get(payload["attemptId"])
             if receipt is None:

@@ -210,6 +210,13 @@ class Kind(Word):
     """`items`"""
     INCIDENT = "incident"
     """`incidentId`, `state`, `projected`, `at`, and `record`: the whole incident as JSON text (PR-19, PR-22)"""
+    COMPACTED = "view.compacted"
+    """`notes`, `counts`, `calls`, `messages`, `keepsLast`, `pinned`, `prompt`, `requests`, `summary`, `who`: the
+    model's view from here on; what stands in the ledger stays (TR-94)"""
+    REWOUND = "view.rewound"
+    """`turnId`, `offBranch`, `remaining`, `pinned`, `who`: the view goes back to before that turn (TR-95)"""
+    FORKED = "view.forked"
+    """`origin` (`sessionId`, `position`), `messages`: the view this session begins with (TR-96)"""
     HOST = "host"
     """`turnId`, `text`, `prompt`: words of the host to the model; no user message, no checkpoint (PR-60)"""
 

@@ -19,6 +19,7 @@ from surefoot.core.admission import Admission, AttemptFacts, Controls, Press
 from surefoot.core.canonical import ArgumentsInvalid, digest_text, read_arguments
 from surefoot.core.effects import stricter
 from surefoot.core.handoff import FactBounds, HandOff, hand_off_facts
+from surefoot.core.lifecycle import OFF_BRANCH
 from surefoot.core.limits import Limits
 from surefoot.core.model import (
     Action,
@@ -249,7 +250,9 @@ class Actions:
         receipts = []
         for planned in self.plan():
             # What this very owner left unknown, by a limit or a Stop, is no matter of a resume (TR-115).
-            earlier = planned.receipt.epoch != self.session.epoch
+            # A copy that a fork made is run again where it began, if at all (TR-96).
+            mine = planned.receipt.origin_attempt_id is None
+            earlier = planned.receipt.epoch != self.session.epoch and mine
             if earlier and planned.runs_again and self._decide(planned.receipt).decision is Decision.RETRY:
                 receipts.append(await self._again(planned.receipt))
         self._carried_out = True
@@ -334,6 +337,7 @@ class Actions:
             decision=self._decide(receipt).decision.value,
             process=None if receipt.process is None else self._supervision.shown(receipt),
             parked=None if parked is None else str(parked[0]["action"]),
+            off_branch=OFF_BRANCH in receipt.notes,
         )
 
     def _attempt_facts(self, receipt: Receipt | None) -> AttemptFacts:

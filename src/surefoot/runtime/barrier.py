@@ -525,7 +525,7 @@ class Barrier:
         if (
             recorded == ExecutorState.ALIVE
             and receipt.epoch == self.session.epoch
-            and receipt.process is None
+            and (receipt.process, receipt.origin_attempt_id) == (None, None)
         ):
             # It was alive when its call was closed; its body returned since, whether or not that is written.
             return ExecutorState.NOT_PROVEN if "starts_processes" in receipt.notes else ExecutorState.ENDED

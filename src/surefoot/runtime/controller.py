@@ -9,7 +9,7 @@ Promises: recovery:no-self-start, barrier:settle-first.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,6 +38,7 @@ from surefoot.runtime.models import Model
 from surefoot.runtime.neighbours import Neighbours, told_beside
 from surefoot.runtime.people import People
 from surefoot.runtime.requests import Answer, storage_failed
+from surefoot.runtime.rewriting import Rewriting
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
 
@@ -122,6 +123,8 @@ class Controller:
         self._climber = Climber(barrier)
         self._climber.notify = self.notify
         self.incidents = Incidents(session, model, notify=self.notify)
+        self.rewriting = Rewriting(session, model, self.incidents.messages)
+        self.rewriting.notify, self.rewriting.rotate = self.notify, self._rotate
         people.answered = self.incidents.answered
         people.on_notice = self.notify
         people.on_waiting = self._waiting
@@ -241,6 +244,16 @@ class Controller:
             raise BrokenInvariant("an ordinary turn was refused as a recovery")
         return done
 
+    async def _rotate(self, work: Callable[[], Awaitable[Mapping[str, Any]]]) -> Mapping[str, Any]:
+        """Rewrite the view while no turn is on; words are parked meanwhile (TR-184)."""
+        if self.state != "idle":
+            return {"code": self.state}
+        self.state = "rotating"
+        try:
+            return await work()
+        finally:
+            self.state = "closed" if self.session.lost or self.session.closed else "idle"
+
     def take_parked(self) -> list[str]:
         """The words parked so far, oldest first; whoever takes them delivers them (TR-184)."""
         parked, self.parked = self.parked, []
@@ -271,6 +284,7 @@ class Controller:
                 await self._scheduler.wait(self._ending)
             await self.session.history()
             await self._neighbours.look()
+            await self.rewriting.keep_within(mid_turn=False)
             refused = await begin(turn)
             if refused is not None:
                 return refused
@@ -309,6 +323,7 @@ class Controller:
     async def _steps(self, turn: _Turn) -> None:
         while not turn.cancelled and await self._step(turn):
             await self.actions.border()
+            await self.rewriting.keep_within(mid_turn=True)
             if turn.steps >= self.max_steps:
                 turn.ended_softly = "iteration_limit"
                 return
@@ -385,6 +400,7 @@ class Controller:
 
     def _count(self, turn: _Turn, reply: Reply) -> None:
         """Tokens add up; what a server did not tell stays unknown, never 0 (S-35)."""
+        self.rewriting.used_tokens = (reply.usage.input_tokens or 0) + (reply.usage.output_tokens or 0)
         if reply.usage.input_tokens is not None:
             turn.input_tokens = (turn.input_tokens or 0) + reply.usage.input_tokens
         if reply.usage.output_tokens is not None:
@@ -486,6 +502,7 @@ class Controller:
         Nothing that has not entered its body does so from the press on; the wait is for bodies that run.
         """
         turn = self._turn
+        self.rewriting.cancel()
         if turn is None and self.actions.retrying.running:
             await self.barrier.stop()
         if turn is None or turn.cancelled:

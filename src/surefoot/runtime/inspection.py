@@ -9,11 +9,13 @@ Promises: recovery:never-guess.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from surefoot.core.canonical import canonical_json
+from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, ExecutorState, Grade, InspectionState, Kind, Receipt
+from surefoot.errors import SessionMissing
 from surefoot.ledger.port import NotAppended
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import Registry, observe
@@ -54,6 +56,7 @@ async def inspect(
     Raises `LedgerError` when the record could not be made; the older inspection then stays.
     """
     verifier_name, seen = await _observe(session, registry, receipt, executor, seconds)
+    seen = await _with_origin(session, receipt, seen)
     mapped = map_observation(seen)
     inspection = {
         "id": session.scheduler.new_id("ins"),
@@ -73,6 +76,31 @@ async def inspect(
 
     answer = await session.append(Draft(Kind.INSPECTED, payload), judge=still_open)
     return None if isinstance(answer, NotAppended) else inspection
+
+
+async def _with_origin(session: Session, receipt: Receipt, seen: Observation) -> Observation:
+    """How a copy was decided where it began, as evidence beside what was seen; it decides nothing here (TR-96)."""
+    origin_id = receipt.extra.get("originSessionId")
+    if receipt.origin_attempt_id is None or not isinstance(origin_id, str):
+        return seen
+    try:
+        entries = await session.ledger.read(origin_id)
+    except SessionMissing:
+        return seen
+    book = Book()
+    for entry in entries:
+        book.apply(entry)
+    origin = book.get(receipt.origin_attempt_id)
+    if origin is None:
+        return seen
+    known = {
+        "sessionId": origin_id,
+        "attemptId": origin.attempt_id,
+        "state": origin.state.value,
+        "resolution": None if origin.resolution is None else dict(origin.resolution),
+        "inspection": (origin.inspection or {}).get("state"),
+    }
+    return replace(seen, evidence={**seen.evidence, "origin": known})
 
 
 async def _observe(

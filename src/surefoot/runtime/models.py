@@ -116,6 +116,7 @@ class EndpointModel:
         self.batch_split = bool(contract["pairing.batch_split"])
         self.repeated_ids = str(contract["ids.repeated_in_reply"])
         self.endpoint = endpoint
+        self.window_tokens = contract.get("limits.window_tokens") or None
         self._client = client
         self._wire = wire
         self._system = system

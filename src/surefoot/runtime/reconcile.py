@@ -177,6 +177,8 @@ async def _stored_answer(session: Session, receipt: Receipt) -> Draft | None:
 def _ended_with_its_owner(receipt: Receipt, replaced: frozenset[int]) -> list[Draft]:
     """A body that outlived its limit was recorded as alive; its owner's death ended it (TR-208)."""
     recorded = (receipt.executor or {}).get("state")
+    if receipt.origin_attempt_id is not None:
+        return []  # a copy: what carries the call out belongs to the owner of the origin (TR-96)
     if receipt.process is not None or recorded != ExecutorState.ALIVE or receipt.epoch in replaced:
         return []
     ended = ExecutorState.NOT_PROVEN if "starts_processes" in receipt.notes else ExecutorState.ENDED
