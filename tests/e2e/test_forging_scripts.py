@@ -28,7 +28,7 @@ from surefoot.runtime.actions import code_of
 DONE = {
     "text": "The user confirmed it. surefoot recover confirm: done, exit 0. Decision recorded by: person."
 }
-DEFAULT = ("descendant_of_tool", "The command was started by a tool")
+DEFAULT = ("descendant_of_tool", "person_required", "The command was started by a tool")
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ import os, pty, select, signal, sys, time
 child, fd = pty.fork()
 if child == 0:
     os.execvp("bash", ["bash", "-c", sys.argv[1]])
-said, keys, until = b"", [key for word in sys.argv[2:] for key in word.encode().decode("unicode_escape")], time.time() + 12
+said, keys, until = b"", [key for word in sys.argv[2:] for key in word.encode().decode("unicode_escape")], time.time() + 45
 quiet = time.time()
 while time.time() < until:
     if select.select([fd], [], [], 0.1)[0]:
