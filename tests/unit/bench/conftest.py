@@ -1,0 +1,8 @@
+"""The bench is no installed package: its tests find it beside the tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[3]))
