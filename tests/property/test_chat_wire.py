@@ -112,12 +112,15 @@ def histories(draw: Any) -> list[Message]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(history=histories())
 def test_any_history_becomes_a_request_its_contract_accepts(name: str, history: list[Message]) -> None:
     contract = contracts.resolve(name)
     request = ModelRequest("m", "s", history, TOOLS)
     body = ChatWire().encode(request, contract)
-    assert refusing(check(body, contract)) == []
+    # Reasoning that was never received cannot be sent; such a history needs a repair, not an encoding.
+    demanding = contract["reasoning.required"] not in ("as_received", "never", "forbidden")
+    excused = {"replay_reasoning"} if demanding and not contract["reasoning.empty_ok"] else set()
+    assert [one for one in refusing(check(body, contract)) if one.kind not in excused] == []
     assert body_bytes(body) == body_bytes(ChatWire().encode(request, contract))
     assert json.loads(body_bytes(body))["messages"]

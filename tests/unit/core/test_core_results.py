@@ -81,6 +81,7 @@ def test_tr_41_every_reason_of_the_closed_list_has_its_words() -> None:
         "confirmed_effect", "look_first", "answered_from_receipt", "postcondition_satisfied", "batch_dependency",
         "hook_refused", "receipt_not_durable", "lease_lost", "truncated_call", "duplicate_call", "hook_unstable",
         "ledger_file", "deadline_too_short", "cancelled_before_start", "owner_died_before_start",
+        "retry_target_changed",
     }  # fmt: skip
 
 
