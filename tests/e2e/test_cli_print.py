@@ -213,3 +213,18 @@ def test_ux_14_two_words_that_are_no_command_name_the_nearest_and_the_prompt(wor
     done = world.run("sesion", "lst")
     assert done.returncode == 2
     assert "Did you mean session?" in done.stderr and "surefoot 'sesion lst'" in done.stderr
+
+
+def test_an_endpoint_says_which_tools_its_model_is_offered_and_a_flag_says_otherwise(world: World) -> None:
+    world.model_says(DONE, DONE)
+    (world.home / "sf").mkdir()
+    (world.home / "sf/config.toml").write_text(
+        f'[endpoints.few]\nurl = "{world.more["OPENAI_BASE_URL"]}"\ncontract = "openai/chat"\nmodel = "m"\n'
+        'key_env = "OPENAI_API_KEY"\ntools = ["read", "grep"]\n'
+    )
+    few = lines(world.run("-p", "x", "-m", "few", "--output-format", "stream-json").stdout)
+    assert few[0]["tools"] == ["read", "grep"]
+    other = lines(
+        world.run("-p", "x", "-m", "few", "--tools", "shell", "--output-format", "stream-json").stdout
+    )
+    assert other[0]["tools"] == ["shell"]

@@ -241,6 +241,8 @@ def test_ux_141_a_vendors_variable_alone_makes_an_endpoint(home: Path, project: 
     assert (claude.endpoint.wire, claude.endpoint.url) == ("anthropic", "http://127.0.0.1:9/v1")
     local = load(home, project, {"model": "local/smollm2"}).chosen()
     assert (local.endpoint.embedded, local.model) == (True, "smollm2")
+    assert set(local.endpoint.tools) == {"read", "list", "glob", "grep", "write", "edit", "shell"}
+    assert claude.endpoint.tools == ()
     with pytest.raises(SettingsError, match="OPENAI_API_KEY"):
         load(home, project).chosen()
     with pytest.raises(SettingsError, match="No endpoint is named 'nope'"):
