@@ -321,7 +321,9 @@ class Incidents:
         """The one request of an incident; whatever becomes of it is added to the record (PR-36)."""
         try:
             reply: Reply = await replaying.send(frozen, step.on_delta)
-        except ProviderRefused:
+        except ProviderRefused as error:
+            kind = error.facts.get("kind")
+            error.facts["history"] = kind in incident.REPLAY_KINDS or kind in incident.WORDLESS_KINDS
             await self._outcome(identity, "refused")
             raise
         except ProviderError:

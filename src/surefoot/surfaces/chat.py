@@ -65,6 +65,10 @@ class Driver(Protocol):
 
     async def go_on(self) -> Any: ...
 
+    async def recover_context(self, rest: str) -> Any: ...
+
+    async def incident_lines(self) -> list[str]: ...
+
     async def stop(self) -> None: ...
 
     async def close(self) -> None: ...
@@ -204,6 +208,8 @@ class Chat:
             self.say(*plain.table([[name, what] for name, what in SLASH.items()]), *KEY_HELP)
         elif word == "/continue":
             self._begin(self.driver.go_on())
+        elif word == "/recover-context":
+            self._begin(self.driver.recover_context(rest))
         elif word == "/recover":
             self._away = False
             if not self.show_cards():
@@ -315,12 +321,21 @@ class Chat:
             self._progress(str(facts.get("text", "")))
         elif kind == "outcome_withheld":
             self.say(say("outcome_not_written", self.screen.language))
+        elif kind == "provider_refused":
+            self._keep(asyncio.ensure_future(self._show_refusal()))
+        elif kind == "discard":
+            self.stream.finish()  # what was shown of it is no answer (PR-64)
+            self.say(say("discarded", self.screen.language))
         elif kind == "model_wait":
             self.say(view.wait_line(facts, self.screen.language))
-        elif kind not in ("turn", "user", "assistant", "question", "answer", "hand_off"):
+        elif kind not in ("turn", "user", "assistant", "question", "answer", "hand_off", "host", "incident"):
             told = facts.get("text") or facts.get("message") or facts.get("cause")
             if told:
                 self.say(f"{kind}: {view.clean(told)}")
+
+    async def _show_refusal(self) -> None:
+        """The protocol card of a refused history (UX-124)."""
+        self.say(*await self.driver.incident_lines())
 
     def _receipt(self, receipt: Mapping[str, Any]) -> None:
         self.doing.see(receipt, time.monotonic())

@@ -7,6 +7,7 @@ line counts, what a turn is doing now, the details of a card. Does not own: keys
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,9 +29,11 @@ SLASH: Mapping[str, str] = {
     "/usage": "tokens of this session (also /cost)",
     "/doctor": "check settings, ledger, keys and terminal",
     "/recover": "calls that may have happened",
+    "/recover-context": "after a refusal: one request from valid history; [id] [words for the model]",
     "/continue": "go on without new words",
     "/quit": "leave; what runs under supervision goes on",
 }
+RECOVER = "/recover-context"
 ALIASES = {"/cost": "/usage", "/exit": "/quit", "/?": "/help"}
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
 KEY_HELP = (
@@ -95,6 +98,11 @@ def typed(line: str) -> Typed:
         return Typed("prompt", rest=line)
     word, _, rest = text.partition(" ")
     word = ALIASES.get(word, word)
+    head = re.split(r"\s", text, maxsplit=1)[0]
+    if head == RECOVER:
+        return Typed("command", head, text[len(head) + 1 :])  # guidance keeps its breaks and spaces (PR-61)
+    if head.startswith(RECOVER):
+        return Typed("prompt", rest=line)
     if word in SLASH:
         return Typed("command", word, rest.strip())
     if "/" in word[1:]:

@@ -524,5 +524,10 @@ SENTENCES: Mapping[str, Texts] = {
         "无法证明 {attempt} 的进程已不在；仍可见：{pids}。",
         "無法證明 {attempt} 的行程已不在；仍可見：{pids}。",
     ),
+    "discarded": (
+        "What was shown of this reply does not count; it is asked for once more.",
+        "此回复中已显示的部分不算数，正在再次请求。",
+        "此回覆中已顯示的部分不算數，正在再次請求。",
+    ),
     "end_next": ("next: {command}", "下一步：{command}", "下一步：{command}"),
 }

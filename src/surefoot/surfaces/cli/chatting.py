@@ -20,15 +20,16 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.core.model import Kind, Notice
+from surefoot.errors import RecoveryRefused
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
-from surefoot.surfaces import plain, view
+from surefoot.surfaces import incident_card, plain, view
 from surefoot.surfaces.asking import permission_lines
 from surefoot.surfaces.cli import running
 from surefoot.surfaces.cli.naming import known_as
 from surefoot.surfaces.cli.output import Look, complain
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.markup import diff_line
-from surefoot.surfaces.words import say
+from surefoot.surfaces.words import refusal, say
 
 SHOWN_FILE_BYTES = 1024 * 1024
 LISTED = 10
@@ -119,6 +120,21 @@ class _Driver:
 
     async def go_on(self) -> Any:
         return await self.desk.go_on()
+
+    async def recover_context(self, rest: str) -> Any:
+        """Recover from valid history; the id is bound before anything else happens (PR-81)."""
+        head, _, words = rest.partition(" ")
+        named = head if head.startswith("inc_") else None
+        done = await self.desk.controller.recover_context(named, words if named else rest)
+        if hasattr(done, "turn_id"):
+            return done
+        code, reason = str(done.body["code"]), done.body.get("reason")
+        raise RecoveryRefused(refusal(code, self.wish.look.language, reason=reason), code=code, reason=reason)
+
+    async def incident_lines(self) -> list[str]:
+        """The card of the newest refusal; empty when there is none."""
+        card = await self.desk.controller.incidents.card()
+        return [] if card is None else incident_card.lines(card, self.wish.look.language)
 
     async def stop(self) -> None:
         await self.desk.controller.stop()

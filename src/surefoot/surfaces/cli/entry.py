@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("talk:run", "One prompt to the end, no questions (also: exec, surefoot -p)."),
     "exec": ("talk:run", ""),
     "recover": ("recover:recover", "Calls that may have happened: list, look, decide."),
+    "recover-context": ("recovering:recover_context", ""),
     "session": ("sessions:session", "Sessions of this project: list, show, resume."),
     "sessions": ("sessions:session", ""),
     "ledger": ("ledgers:ledger", "The ledger of this project: verify, path."),

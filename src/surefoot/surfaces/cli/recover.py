@@ -24,6 +24,7 @@ from surefoot.surfaces.cli.output import (
     say_json,
     say_lines,
 )
+from surefoot.surfaces.cli.recovering import recover_context
 from surefoot.surfaces.words import say
 
 STATISTICS = (
@@ -50,6 +51,8 @@ def recover(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
         ctx.invoke(recover.commands["card"], reference=None)
 
+
+recover.add_command(recover_context, "context")
 
 # Reading ----------------------------------------------------------------------------------------
 

@@ -1,0 +1,65 @@
+"""The protocol card: what was refused, what one recovery would change, what else can be done. Pure.
+
+Owns: the lines of UX-124 to UX-129 from the card's facts. Does not own: the facts
+(`runtime.incidents`), the words (`words_incident`), drawing (each surface).
+Promises: surface:same-story. The provider's body is in none of it (UX-128).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from surefoot.surfaces.view import clean
+from surefoot.surfaces.words import LANGUAGES
+from surefoot.surfaces.words_incident import KINDS, LINES, NOT_OFFERED, OUTCOMES, WAYS
+from surefoot.surfaces.words_table import Texts
+
+FIELDS = (
+    "incident_id", "kind", "status", "trace_id", "state", "scope", "offered", "reason_not_offered",
+    "changes", "done_calls", "open_calls", "ways",
+)  # fmt: skip
+"""The data of a card (UX-129)."""
+_CHANGES = {"R11": "carrier", "R14": "segment", "R10": "ids", "R9": "blocks"}
+
+
+def as_data(card: Mapping[str, Any]) -> dict[str, Any]:
+    """The card as JSON, these keys and no others."""
+    return {key: card.get(key) for key in FIELDS}
+
+
+def lines(card: Mapping[str, Any], language: str) -> list[str]:
+    """The card as lines of text."""
+    kind = str(card.get("kind") or "other")
+    shown = [_told(KINDS.get(kind, KINDS["other"]), language, status=card.get("status") or "-")]
+    if card.get("trace_id"):
+        shown.append(_told(LINES["trace"], language, trace=clean(card["trace_id"])))
+    if card.get("rules"):
+        shown.append(_told(LINES["rules"], language, rules=", ".join(map(clean, card["rules"]))))
+    counts = {"done": card.get("done_calls") or 0, "open": card.get("open_calls") or 0}
+    shown.append(_told(LINES["done"], language, **counts))
+    if card.get("offered"):
+        shown.append(_told(LINES["offer"], language, changes=_changes(card, language)))
+        shown.append(_told(LINES["press"], language))
+    elif card.get("state") == "consumed":
+        outcome = OUTCOMES.get(str(card.get("outcome")), OUTCOMES["none"])
+        shown.append(_told(LINES["spent"], language, outcome=_told(outcome, language)))
+    else:
+        shown.append(why_not(card.get("reason_not_offered"), language))
+    ways = ", ".join(_told(WAYS[way], language) for way in card.get("ways") or () if way in WAYS)
+    return [*shown, _told(LINES["ways"], language, ways=ways)]
+
+
+def why_not(reason: Any, language: str) -> str:
+    """The sentence for a reason why nothing is offered or admitted (PR-28, PR-31)."""
+    return _told(NOT_OFFERED.get(str(reason), NOT_OFFERED["unavailable"]), language)
+
+
+def _changes(card: Mapping[str, Any], language: str) -> str:
+    counts = card.get("changes") or {}
+    told = [_told(LINES[_CHANGES[rid]], language, n=n) for rid, n in counts.items() if rid in _CHANGES]
+    return ", ".join(told) or "-"
+
+
+def _told(texts: Texts, language: str, **values: Any) -> str:
+    return texts[LANGUAGES.index(language)].format(**values)

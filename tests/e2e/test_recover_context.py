@@ -1,0 +1,118 @@
+"""`surefoot recover context` and `/recover-context` on real processes, a real ledger and the strict emulator."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from cli_world import World, wait_for
+
+from surefoot.testing.emulator.process import EmulatorProcess
+
+READ = {"text": "Let me look.", "calls": [{"name": "read", "args": {"path": "a.txt"}}]}
+DONE = {"text": "All finished."}
+
+
+@pytest.fixture
+def emulator(world: World, tmp_path: Path) -> Iterator[EmulatorProcess]:
+    """A model server that refuses the second request without a reason."""
+    (world.project / "a.txt").write_text("hello")
+    with EmulatorProcess(tmp_path) as process:
+        process.script([READ, DONE])
+        process.fault(match={"nth": 2}, status=400, raw="")
+        world.more |= {"OPENAI_API_KEY": "sk-test", "OPENAI_BASE_URL": process.base_url("openai")}
+        yield process
+
+
+def statuses(emulator: EmulatorProcess) -> list[int]:
+    return [entry.status for entry in emulator.requests()]
+
+
+def records(world: World) -> list[dict[str, Any]]:
+    """What another program reads from the ledger's file."""
+    (path,) = world.home.glob("sf/**/ledger.db")
+    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
+    try:
+        rows = connection.execute(
+            "SELECT payload FROM entries WHERE kind = 'incident' ORDER BY key"
+        ).fetchall()
+    finally:
+        connection.close()
+    return [json.loads(json.loads(row[0])["record"]) for row in rows]
+
+
+def test_pr_80_a_wordless_refusal_ends_with_7_and_the_command_finishes_the_turn(
+    world: World, emulator: EmulatorProcess
+) -> None:
+    refused = world.run("-p", "look at a.txt")
+    assert refused.returncode == 7 and statuses(emulator) == [200, 400]
+    done = world.run("recover", "context", "only the count")
+    assert (done.returncode, done.stdout) == (0, "All finished.\n")
+    assert statuses(emulator) == [200, 400, 200]
+    assert "User guidance: only the count" in emulator.requests()[-1].body.decode()
+    again = world.run("recover-context", "--json")
+    told = json.loads(again.stdout)
+    assert (again.returncode, told["code"], told["exitCode"]) == (1, "recovery_spent", 1)
+    assert set(told["incident"]) == {
+        "incident_id", "kind", "status", "trace_id", "state", "scope", "offered", "reason_not_offered",
+        "changes", "done_calls", "open_calls", "ways",
+    }  # fmt: skip
+    assert statuses(emulator) == [200, 400, 200]
+
+
+def test_pr_31_pr_81_a_wrong_id_and_new_words_are_refused_with_code_and_card(
+    world: World, emulator: EmulatorProcess
+) -> None:
+    world.run("-p", "look at a.txt")
+    offered = records(world)[-1]["id"]
+    wrong = world.run("recover-context", "inc_00000000000000000000000000")
+    assert wrong.returncode == 1 and wrong.stderr.startswith("recovery_unavailable:")
+    assert "Recover from valid history" in wrong.stderr and "What else can be done" in wrong.stderr
+    assert world.run("-c", "-p", "something else").returncode == 0
+    stale = world.run("recover-context", offered, "--json")
+    told = json.loads(stale.stdout)
+    assert (stale.returncode, told["code"], told["reason"]) == (1, "recovery_stale", "new_input")
+
+
+def test_pr_80_without_anything_to_recover_nothing_is_sent(world: World, emulator: EmulatorProcess) -> None:
+    world.model_says(DONE)
+    world.run("-p", "hello")
+    missing = world.run("recover-context")
+    assert missing.returncode == 1 and missing.stderr.startswith("recovery_unavailable:")
+
+
+def test_pr_80_refused_once_more_ends_with_7(world: World, emulator: EmulatorProcess) -> None:
+    emulator.fault(match={"nth": 3}, status=400, raw="")
+    world.run("-p", "look at a.txt")
+    done = world.run("recover-context")
+    assert done.returncode == 7 and "refused again" in done.stderr
+    assert statuses(emulator) == [200, 400, 400]
+
+
+@pytest.mark.promise("protocol:account-first")
+def test_fi_9_a_stalled_recovery_request_is_already_accounted_for_and_a_kill_sends_nothing_more(
+    world: World, emulator: EmulatorProcess
+) -> None:
+    world.run("-p", "look at a.txt")
+    emulator.fault(match={"nth": 3}, delay_headers=None)
+    running = world.start("recover-context")
+    wait_for(lambda: len(emulator.requests()) == 3)
+    consumed = records(world)[-1]
+    assert (consumed["state"], consumed["projected"]) == ("consumed", True)
+    running.send_signal(signal.SIGKILL)
+    running.communicate(timeout=20)
+    again = world.run("recover-context")
+    assert again.returncode == 1 and again.stderr.startswith("recovery_spent:")
+    assert len(emulator.requests()) == 3
+    assert world.run("session", "show").returncode == 0
+    assert len(emulator.requests()) == 3
+    emulator.release()
+    recovered = emulator.requests()[-1].json()["messages"][:-1]  # without the host's words
+    done = world.run("-c", "-p", "go on")
+    assert done.returncode == 0
+    assert emulator.requests()[3].json()["messages"][: len(recovered)] == recovered
