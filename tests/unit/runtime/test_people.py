@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from surefoot.core.model import EffectClass, Kind, State
+from surefoot.core.results import result_of
 from surefoot.errors import LedgerError
 from surefoot.runtime.people import PermissionAnswer, PermissionQuestion
 from surefoot.testing.rig import Rig, Setup
@@ -110,5 +111,18 @@ def test_tr_120_where_nobody_is_attached_what_must_be_asked_is_denied() -> None:
         receipt = await crew.call("pay", label="a")
         assert receipt.reason == "permission_denied" and not rig.world.bodies
         assert crew.controller.people.denials[0]["by"] == "nobody"
+
+    play(main)
+
+
+def test_ux_43_the_model_is_told_that_nobody_could_be_asked_and_not_that_somebody_refused() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE)], ask=["pay"]))
+        receipt = await crew.call("pay", label="a")
+        text = result_of(receipt).text
+        assert "did not run: nobody to ask" in text and "not allowed" not in text
+        (denial,) = crew.controller.people.denials
+        assert (denial["message"], denial["rule"]) == ("did not run: nobody to ask", "pay")
 
     play(main)
