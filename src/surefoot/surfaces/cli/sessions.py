@@ -76,14 +76,14 @@ async def _as_found(place: reading.Place, row: SessionRow, settings: Settings) -
 async def _first_words(places: Sequence[tuple[reading.Place, SessionRow]]) -> dict[str, str]:
     """How sessions without a name began, for whoever looks for one of them."""
     found: dict[str, str] = {}
-    for place, row in places:
-        if row.name or row.status != "ok":
-            continue
+    for place in dict.fromkeys(place for place, _ in places):
+        nameless = [row for one, row in places if one == place and not row.name and row.status == "ok"]
         async with reading.reader(place) as ledger:
-            entries = await ledger.read(row.session_id, limit=FIRST_ENTRIES)
-        words = [entry.payload.get("text") for entry in entries if entry.kind == Kind.USER]
-        if words and words[0]:
-            found[row.session_id] = plain.cut(f"“{view.clean(words[0])}”", 40)
+            for row in nameless:
+                entries = await ledger.read(row.session_id, limit=FIRST_ENTRIES)
+                words = [entry.payload.get("text") for entry in entries if entry.kind == Kind.USER]
+                if words and words[0]:
+                    found[row.session_id] = plain.cut(f"“{view.clean(words[0])}”", 40)
     return found
 
 
