@@ -119,6 +119,7 @@ class App:
         session = await self._own(session_id, take_over=take_over)
         barrier, people, actions = self._around(session)
         controller = Controller(session, barrier, people, self.model, actions)
+        controller.incidents.automatic = self.settings.recovery.automatic == "on"
         if self.on_notice is not None:
             controller.subscribe(self.on_notice)
         controller.rewriting.window_tokens = (
