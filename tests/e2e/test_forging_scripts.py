@@ -90,18 +90,17 @@ import os, pty, select, signal, sys, time
 child, fd = pty.fork()
 if child == 0:
     os.execvp("bash", ["bash", "-c", sys.argv[1]])
-said, keys, until = b"", [key for word in sys.argv[2:] for key in word.encode().decode("unicode_escape")], time.time() + 45
-quiet = time.time()
+said, keys, until = b"", [key for word in sys.argv[2:] for key in word.encode().decode("unicode_escape")], time.time() + 25
+due = time.time() + 4
 while time.time() < until:
     if select.select([fd], [], [], 0.1)[0]:
         try:
             said += os.read(fd, 4096)
         except OSError:
             break
-        quiet = time.time()
-    elif keys and time.time() - quiet > 0.6 and said:
+    if keys and said and time.time() > due:
         os.write(fd, keys.pop(0).encode())
-        quiet = time.time() - (0.45 if keys and keys[0] != "h" else 0)
+        due = time.time() + (3 if keys and keys[0] == "\x04" else 0.5)
 try:
     os.kill(child, signal.SIGKILL)
 except ProcessLookupError:
