@@ -27,6 +27,8 @@ from surefoot.ledger.chain import (
     payload_digest,
     payload_text,
 )
+from surefoot.ledger.clock import Clock
+from surefoot.ledger.cover import covered
 from surefoot.ledger.database import Database
 from surefoot.ledger.derived import Folded, Listed, entry_of, fold
 from surefoot.ledger.port import Tail
@@ -203,6 +205,19 @@ class Wish:
     at_ms: int
     lease: Lease
     taken_over: bool = False
+    leased: Clock | None = None
+    """Set when only the end of the old lease speaks for the owner's death; looked at again inside the commit."""
+
+
+def lease_is_over(found: Known, book: Book, clock: Clock, boot_id: str) -> bool:
+    """Whether nothing of the old owner may begin any more: its lease is over and so is every start's cover.
+
+    By boot time within one boot, so that a jump of the wall clock changes nothing (TR-174).
+    """
+    cover = covered(book, boot_id)
+    if found.lease_boot_id and found.lease_boot_id == boot_id:
+        return clock.boot_ms() > max(found.lease_boot_ms, cover.until_boot_ms)
+    return clock.now_ms() > max(found.lease_ms, cover.until_ms)
 
 
 def begin(database: Database, wish: Wish, seen: Known, loaded: Loaded, witness: Seen | None) -> Begun | None:
@@ -213,6 +228,10 @@ def begin(database: Database, wish: Wish, seen: Known, loaded: Loaded, witness: 
         if now is None or now.epoch != seen.epoch or (now.owner is None) != (seen.owner is None):
             return None
         _catch_up(database, number, wish.session_id, loaded)
+        if wish.leased is not None:
+            book, here = loaded.folded.book, wish.lease.boot_id
+            if not lease_is_over(now, book, wish.leased, here):
+                return None  # it renewed, or started something, while its lease was being judged
         tail = tail_of(loaded, witness)
         # After a lost tail the witness may know an epoch the ledger has forgotten; it is not given twice.
         epoch = max(now.epoch, witness.epoch if witness is not None and tail.lost else 0) + 1

@@ -20,6 +20,7 @@ from surefoot.errors import LedgerDamaged, LedgerError, LedgerUncertain
 from surefoot.ledger import chain
 from surefoot.ledger.admission import Batch, Desk, Ownership, Row
 from surefoot.ledger.clock import Clock, MachineClock
+from surefoot.ledger.cover import covered
 from surefoot.ledger.derived import Folded, Listed, fold, missing, open_calls
 from surefoot.ledger.owners import Death
 from surefoot.ledger.port import Claim, Finding, Held, Report, SessionRow, Tail
@@ -162,7 +163,9 @@ class MemoryLedger(Desk):
     def _death(self, kept: Kept, owner: Owner) -> Death:
         death = self._store.death(owner)
         if death == "cannot_tell" and self._clock.boot_ms() > kept.lease_boot_ms:
-            return "dead"
+            # All owners of a store share one machine and its boot; a start covers its owner (TR-175).
+            cover = covered(_fold(kept).book, owner.boot_id)
+            return "dead" if self._clock.boot_ms() > cover.until_boot_ms else death
         return death
 
     def _begin(self, kept: Kept, owner: Owner, opening: Draft | None, *, taken_over: bool) -> Claim:

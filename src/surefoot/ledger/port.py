@@ -170,6 +170,8 @@ class Ledger(Protocol):
         """Become owner: raise the epoch and fold the book, unless another owner is alive (TR-173, TR-177).
 
         `opening` (`session.opened`) creates the session; without it an unknown id raises.
+        An owner whose death cannot be told keeps the session until its lease is over and, for at most ten
+        minutes after their start, until the deadlines of its unsettled calls have passed (TR-174, TR-175).
         `take_over` is a person's word: the epoch rises although the owner is not proven dead.
         Checks the chain of this session (TR-200) and its witness (TR-196).
 

@@ -410,35 +410,35 @@ class SqliteLedger(Desk):
                 if begun is not None:
                     return self._own(begun, None)
                 continue  # somebody made it in the meantime
-            death: Death = "dead"
-            if found.owner is not None:
-                death = await off_loop(partial(self._judge_owner, found))
-                if death != "dead" and not take_over:
-                    how = "at_once" if death == "alive" else "lease"
-                    return Held(found.owner, found.epoch, found.since_ms, how, found.lease_ms or None)
-            wish = self._wish(session_id, owner, taken_over=death != "dead")
+            death, leased = await off_loop(partial(self._judge_owner, found))
+            if found.owner is not None and death != "dead" and not take_over:
+                how = "at_once" if death == "alive" else "lease"
+                return Held(found.owner, found.epoch, found.since_ms, how, found.lease_ms or None)
+            wish = self._wish(session_id, owner, taken_over=death != "dead", leased=leased)
             begun = await self._begin(wish, found)
             if begun is not None:
                 return self._own(begun, found)
             take_over = False  # somebody was faster; a person's word was about the owner before
 
-    def _judge_owner(self, found: claims.Known) -> Death:
-        """Whether the owner is dead, or its lease is over where that cannot be told."""
+    def _judge_owner(self, found: claims.Known) -> tuple[Death, bool]:
+        """Whether the owner is dead, and whether only the end of its lease says so (TR-174, TR-175)."""
         if found.owner is None:
-            return "dead"
+            return "dead", False
         death = self._tuning.death(found.owner, self._folder / places.OWNERS)
         if death != "cannot_tell":
-            return death
-        # Boot time within one boot, so that a jump of the wall clock changes nothing (TR-174).
-        if found.lease_boot_id and found.lease_boot_id == boot_id():
-            return "dead" if self._clock.boot_ms() > found.lease_boot_ms else "cannot_tell"
-        return "dead" if self._clock.now_ms() > found.lease_ms else "cannot_tell"
+            return death, False
+        with self._reading:
+            book = claims.load(self._reader, found.number, found.session_id, checked=False).folded.book
+        over = claims.lease_is_over(found, book, self._clock, boot_id())
+        return ("dead" if over else death), over
 
-    def _wish(self, session_id: str, owner: Owner, *, taken_over: bool = False) -> claims.Wish:
+    def _wish(
+        self, session_id: str, owner: Owner, *, taken_over: bool = False, leased: bool = False
+    ) -> claims.Wish:
         now, boot = self._clock.now_ms(), self._clock.boot_ms()
         lasts = int(self._tuning.lease_seconds * 1000)
         lease = claims.Lease(now + lasts, boot + lasts, boot_id())
-        return claims.Wish(session_id, owner, now, lease, taken_over)
+        return claims.Wish(session_id, owner, now, lease, taken_over, self._clock if leased else None)
 
     async def _create(self, session_id: str, owner: Owner, opening: Draft) -> claims.Begun | None:
         wish = self._wish(session_id, owner)

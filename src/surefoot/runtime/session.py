@@ -17,6 +17,7 @@ from surefoot.core.history import History
 from surefoot.core.incident import Incident, incidents_of
 from surefoot.core.model import BarrierLevel, Draft, Entry, Kind, Owner
 from surefoot.errors import LedgerError, LedgerUncertain, StaleEpoch
+from surefoot.ledger.cover import COVER_MS
 from surefoot.ledger.port import Appended, Claim, Held, Judge, Ledger, NotAppended
 from surefoot.runtime.scheduler import Scheduler
 
@@ -85,6 +86,8 @@ class Session:
         self._history: History | None = None
         self._times = times
         self._lease_until_boot_ms = 0
+        self._covers: dict[str, int] = {}
+        """Attempt → until when its unsettled start keeps the session here, in boot time (TR-175)."""
         self._renewing: Any = None
         self._uncertain: LedgerUncertain | None = None
         """The newest commit of which nobody knows yet whether it is durable."""
@@ -223,7 +226,9 @@ class Session:
                 watcher(entry)
 
     def _note(self, entry: Entry) -> None:
-        if entry.kind == Kind.SESSION_OPENED:
+        if entry.kind in (Kind.STARTED, Kind.CLOSED):
+            self._cover(entry)
+        elif entry.kind == Kind.SESSION_OPENED:
             self.recorded_level = entry.payload.get("barrier")
         elif entry.kind == Kind.BARRIER_SET:
             self.recorded_level = entry.payload["new"]
@@ -236,9 +241,22 @@ class Session:
         elif entry.kind == Kind.ANSWER and entry.payload.get("verdict") == "answered":
             self.answered.add(entry.payload["attemptId"])
 
+    def _cover(self, entry: Entry) -> None:
+        payload = entry.payload
+        if entry.kind == Kind.CLOSED:
+            self._covers.pop(payload["attemptId"], None)
+        elif entry.epoch == self.epoch and payload.get("deadlineBoot") is not None:
+            longest_ms = min(int(self._times.extension_seconds * 1000), COVER_MS)
+            until_ms = min(payload["deadlineBoot"], payload.get("startedBoot", 0) + longest_ms)
+            self._covers[payload["attemptId"]] = until_ms
+
     def may_begin(self) -> bool:
         """Whether an effect may begin at this moment: still owner, inside the lease (TR-175)."""
-        return not self.lost and self.scheduler.boot_ms() < self._lease_until_boot_ms
+        return not self.lost and self.scheduler.boot_ms() < self._owned_until_boot_ms()
+
+    def _owned_until_boot_ms(self) -> int:
+        """The later of the lease and what the starts of this owner cover that have not settled yet."""
+        return max(self._lease_until_boot_ms, *self._covers.values(), 0)
 
     async def hold(self) -> bool:
         """`may_begin`, after one renewal if the lease ran out while this process slept (TR-174)."""
@@ -247,14 +265,11 @@ class Session:
         return self.may_begin() or (await self._renew() and self.may_begin())
 
     async def cover(self, deadline_span_ms: int) -> bool:
-        """Hold the lease over an effect that may take this long, at most `extension_seconds` of it (TR-175)."""
-        most_ms = int(self._times.extension_seconds * 1000)
-        wanted_ms = min(deadline_span_ms, most_ms)
-        if not self.lost and self._lease_until_boot_ms >= self.scheduler.boot_ms() + wanted_ms:
-            return True
-        # A little more than asked for, so that calls in a row do not renew one by one.
-        lease_ms = int(self._times.lease_seconds * 1000)
-        return await self._renew(max(wanted_ms, min(wanted_ms + lease_ms, most_ms)))
+        """Own the session while an effect begins that may take this long (TR-175).
+
+        Costs no commit of its own while the lease lasts: the deadline in the start entry keeps others away.
+        """
+        return deadline_span_ms > 0 and await self.hold()
 
     async def _renew(self, wanted_ms: int = 0) -> bool:
         # Counted from before the request: the store may have granted it at any moment since.
@@ -282,7 +297,7 @@ class Session:
 
     def _ends_before_next_try(self) -> bool:
         next_boot_ms = self.scheduler.boot_ms() + int(self._times.renewal_seconds * 1000)
-        return next_boot_ms >= self._lease_until_boot_ms
+        return next_boot_ms >= self._owned_until_boot_ms()
 
     def _lose(self) -> None:
         if not self.lost:
