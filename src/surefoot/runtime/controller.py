@@ -123,7 +123,7 @@ class Controller:
         self._climber = Climber(barrier)
         self._climber.notify = self.notify
         self.incidents = Incidents(session, model, notify=self.notify)
-        self.rewriting = Rewriting(session, model, self.incidents.messages)
+        self.rewriting = Rewriting(session, model, self.incidents.records.messages)
         self.rewriting.notify, self.rewriting.rotate = self.notify, self._rotate
         people.answered = self.incidents.answered
         people.on_notice = self.notify
@@ -162,8 +162,11 @@ class Controller:
     async def open(self) -> None:
         """Judge what a dead owner left and look locally; no tool runs, nothing is sent (TR-48, TR-116)."""
         await self.actions.recover()
-        await self.incidents.note_lost_tail()
+        await self.incidents.records.note_lost_tail()
         await self.actions.look()
+        for name in self.barrier.registry.without_class():
+            text = f"{name!r} declares no effect class; every call of it counts as UNKNOWN, with reach '*'."
+            self.notify(Notice("tool_without_class", {"tool": name, "text": text}))
 
     def resume(self) -> dict[str, Any]:
         """What stands before a resumed session goes on (UX-50); reads only."""
@@ -200,14 +203,14 @@ class Controller:
 
     async def pending_recovery(self) -> Incident | None:
         """The refused request a person may recover from now; nothing while work is on (PR-29)."""
-        return await self.incidents.pending() if self.state == "idle" else None
+        return await self.incidents.records.pending() if self.state == "idle" else None
 
     async def recover_context(self, incident_id: str | None = None, guidance: str = "") -> TurnEnd | Answer:
         """Recover from valid history, once: account for it durably, then send one request (PR-30, PR-32).
 
         Without an id the newest incident is meant, bound now. An `Answer` says why nothing was sent.
         """
-        newest = self.incidents.newest
+        newest = self.incidents.records.newest
         named = incident_id or (None if newest is None else newest.id or None)
         if not restated.guidance_fits(guidance):
             return await self._not_recovered(Refusal("bad_request", "guidance_too_long"))
@@ -308,7 +311,7 @@ class Controller:
         drafts.append(self._turn_draft(turn, TurnStatus.RUNNING))
         await self.session.certain()
         owed = [] if self._owed is None else self._path(*self._owed)
-        expired = [] if text is None else self.incidents.expiry()
+        expired = [] if text is None else self.incidents.records.expiry()
         await self.session.append(*owed, *expired, *drafts)
         self._owed = None
         turn.status = TurnStatus.RUNNING
@@ -334,7 +337,7 @@ class Controller:
         """One model request and the calls it asked for; True when the turn goes on."""
         turn.steps += 1
         turn.asking = True
-        step = Step(await self.incidents.messages(), self.session.position, self._delta)
+        step = Step(await self.incidents.records.messages(), self.session.position, self._delta)
         prepared, turn.prepared = turn.prepared, None
         reply = await (self.incidents.ask(step) if prepared is None else self.incidents.send(prepared, step))
         turn.asking = False

@@ -163,9 +163,13 @@ class Tool:
 
 
 class Registry:
-    """The tools of a session, by canonical name and alias. A name met twice is a fault of the host."""
+    """The tools of a session, by canonical name and alias. A name met twice is a fault of the host.
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    A `strict` one takes no tool without class (EC-33); another lists it and judges it `UNKNOWN`, `*`.
+    """
+
+    def __init__(self, tools: Iterable[Tool] = (), *, strict: bool = False) -> None:
+        self._strict = strict
         self._tools: dict[str, Tool] = {}
         self._names: dict[str, str] = {}
         for tool in tools:
@@ -174,8 +178,14 @@ class Registry:
     def add(self, tool: Tool) -> None:
         """Register a tool.
 
-        Raises `UsageError` when a name or alias is taken, it has not exactly one body, or its verifier writes.
+        Raises `UsageError` when a name or alias is taken, it has not exactly one body, its verifier writes,
+        or it declares no class and the registry is strict.
         """
+        if self._strict and tool.effect is UNDECLARED:
+            raise UsageError(
+                f"tool {tool.name!r} declares no effect class; set `effect`, to "
+                "`Effect(EffectClass.UNKNOWN, ('*',))` when nothing is known of it"
+            )
         if (tool.body is None) == (tool.sync_body is None):
             raise UsageError(f"tool {tool.name!r} needs exactly one of `body` and `sync_body`")
         _refuse_writing_verifier(tool)
@@ -200,6 +210,10 @@ class Registry:
     def names(self) -> list[str]:
         """Canonical names in order of registration."""
         return list(self._tools)
+
+    def without_class(self) -> list[str]:
+        """Tools that neither declare a class nor are named by a pack in use."""
+        return [tool.name for tool in self if tool.effect is UNDECLARED]
 
 
 def _refuse_writing_verifier(tool: Tool) -> None:
