@@ -474,6 +474,7 @@ def test_tr_76_a_call_whose_deadline_does_not_fit_into_the_lease_is_not_started(
         async def unreachable(session_id: str, *, epoch: int, until_ms: int) -> bool:
             raise LedgerError("the ledger cannot be reached")
 
+        crew.session._renewing.cancel()  # nobody has noticed yet that the lease ran out
         sim.loop.advance(100)
         crew.session.ledger.renew = unreachable  # type: ignore[method-assign]
         refused = await crew.call("pay", label="b")
