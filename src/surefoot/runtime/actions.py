@@ -190,8 +190,8 @@ class Actions:
     def executor(self, receipt: Receipt) -> ExecutorState:
         """What carries the attempt out, as seen now (TR-208)."""
         seen = self.barrier.executor(receipt)
-        if receipt.process is not None and seen is not ExecutorState.ALIVE:
-            return self._supervision.executor(receipt)
+        if receipt.process is not None and receipt not in self.barrier.running():
+            return self._supervision.executor(receipt)  # what was recorded may have ended since
         if (
             seen is ExecutorState.ALIVE
             and receipt.epoch != self.session.epoch

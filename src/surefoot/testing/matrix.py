@@ -108,7 +108,7 @@ MATRIX: Mapping[str, tuple[Cell, Cell, Cell, Cell, Cell, Cell]] = {
         ("f4_a_full_disk",),
         ("f4_f5_cancel_or_time_limit",),
         ("f4_f5_cancel_or_time_limit",),
-        ("f4_no_byte_sent", "f5_a_lost_connection"),
+        ("f4_a_lost_line", "f5_a_lost_connection"),
     ),
     "F5": (
         ("f5_killed_after",),
