@@ -18,7 +18,6 @@ from surefoot.errors import (
     SurefootError,
     UsageError,
 )
-from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.places import set_aside
 from surefoot.ledger.port import Report
 from surefoot.surfaces.cli import reading
@@ -104,6 +103,8 @@ def begin() -> None:
 
 async def _damage(folder: Path) -> LedgerError | None:
     """Why this ledger cannot be read. A newer one is no damage, and an absent one is none either."""
+    from surefoot.ledger.opening import open_ledger  # the path alone needs no driver
+
     try:
         await (await open_ledger(folder, read_only=True)).close()
     except LedgerDamaged as error:
@@ -114,6 +115,8 @@ async def _damage(folder: Path) -> LedgerError | None:
 
 
 async def _made(folder: Path) -> None:
+    from surefoot.ledger.opening import open_ledger  # the path alone needs no driver
+
     await (await open_ledger(folder)).close()
 
 

@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 from surefoot.surfaces import incident_card, verdict
-from surefoot.surfaces.cli import reading, running
+from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import complain, look_here, say_json, say_lines
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.words import refusal
@@ -47,6 +47,8 @@ def parted(words: Sequence[str]) -> tuple[str | None, str]:
 
 
 async def _recover(incident_id: str | None, guidance: str, session: str | None, *, as_json: bool) -> int:
+    from surefoot.surfaces.cli import running  # a list of open calls must not load a model client
+
     settings = reading.settings_here()
     look = look_here(settings.language)
     wish = Wish(
