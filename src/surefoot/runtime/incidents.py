@@ -17,7 +17,7 @@ from typing import Any
 from surefoot.core import incident, restated
 from surefoot.core.canonical import make_id
 from surefoot.core.history import Message, UserWords
-from surefoot.core.incident import Incident, Offer, Pressed, Refusal, Scene
+from surefoot.core.incident import Incident, Offer, Refusal, Scene
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, Kind, Notice
 from surefoot.errors import LedgerError, ProviderError, ProviderNonsense, ProviderRefused
@@ -27,7 +27,8 @@ from surefoot.providers.port import Reply, TextDelta
 from surefoot.providers.repairs import Repair, asks_to_drop, repaired
 from surefoot.runtime.live import Looked, Refused
 from surefoot.runtime.models import Model, Replaying, ask_until_answered
-from surefoot.runtime.session import RECORD_LOST, Session
+from surefoot.runtime.records import Records
+from surefoot.runtime.session import Session
 from surefoot.runtime.window import Window
 
 
@@ -86,80 +87,15 @@ class Incidents:
         """The card's facts of the newest refusal that made no record (UX-125)."""
         self._notify = notify
         self._replaying: Replaying | None = model if isinstance(model, Replaying) else None
+        self.records = Records(session, self._replaying)
         self._books: dict[int, Book] = {}
-
-    # Reading ----------------------------------------------------------------------------------
-
-    async def messages(self) -> list[Message]:
-        """The model view as it is now, stored results read in."""
-        history = await self.session.history()
-        for ref in history.stored_refs(self.session.book):
-            content = await self.session.ledger.get_blob(ref)
-            history.stored[ref] = content.decode("utf-8", "surrogatepass")
-        return history.messages(self.session.book)
-
-    @property
-    def newest(self) -> Incident | None:
-        """The newest record of the session."""
-        return self.session.incidents[-1] if self.session.incidents else None
-
-    def scene(self, messages: Sequence[Message]) -> Scene:
-        """What records are judged against now."""
-        target = {} if self._replaying is None else self._replaying.target()
-        return Scene(
-            messages,
-            self.session.book,
-            incident.scope(self.session.session_id, target),
-            self.session.record_lost_at,
-        )
-
-    async def pending(self) -> Incident | None:
-        """The incident a person may act on, or nothing (PR-29). Reads only."""
-        refused, newest = await self.judge(None, "idle")
-        return newest if refused is None else None
-
-    async def judge(self, named: str | None, controller: str) -> tuple[Refusal | None, Incident | None]:
-        """The admission of PR-30, without the expiry that goes with it."""
-        scene = self.scene(await self.messages())
-        live = not (self.session.lost or self.session.closed)
-        newest = self.newest
-        refused = incident.admit(Pressed(controller, live, newest, named, scene))
-        if refused is None and self._replaying is None:
-            refused = Refusal("recovery_unavailable")
-        return refused, newest
-
-    async def admit(self, named: str | None, controller: str) -> Refusal | None:
-        """Admission; a pending record found stale is written as expired (PR-24, PR-31)."""
-        await self.session.certain()
-        refused, newest = await self.judge(named, controller)
-        if (
-            refused is not None
-            and refused.code == "recovery_stale"
-            and newest is not None
-            and newest.state == "pending"
-        ):
-            await self._change(newest, self._expired(str(refused.reason)))
-        return refused
-
-    def expiry(self) -> list[Draft]:
-        """What goes into the same commit as new words of a person: `pending` ends (PR-24)."""
-        newest = self.newest
-        if newest is None or not newest.actionable or newest.state != "pending":
-            return []
-        return [self._changed(newest, self._expired("new_input"))]
-
-    async def note_lost_tail(self) -> None:
-        """Write down that a record may be among the entries that were lost (PR-99)."""
-        if self.session.claim.tail.lost:
-            view = len(await self.messages())
-            await self.session.append(Draft(Kind.NOTICE, {"code": RECORD_LOST, "view": view}))
 
     # A step -----------------------------------------------------------------------------------
 
     async def ask(self, step: Step) -> Reply:
         """Ask for one step. Raises the `ProviderError` that stands after what PR-34 and PR-35 allow."""
         await self._expire_stale(step)
-        scene = self.scene(step.messages)
+        scene = self.records.scene(step.messages)
         force = incident.in_force(self.session.incidents, scene)
         view = await self._in_force(step.messages, force)
         self._reopen(force, step.messages)
@@ -201,12 +137,12 @@ class Incidents:
             self.window = Window.over(messages[:end], self.session.book)
 
     async def _expire_stale(self, step: Step) -> None:
-        newest = self.newest
+        newest = self.records.newest
         if newest is None or not newest.actionable or newest.state != "pending":
             return
-        reason = incident.stale(newest, self.scene(step.messages))
+        reason = incident.stale(newest, self.records.scene(step.messages))
         if reason is not None:
-            await self._change(newest, self._expired(reason))
+            await self.records.change(newest, self.records.expired(reason))
 
     async def _in_force(self, messages: Sequence[Message], force: Incident | None) -> list[Message]:
         """The messages with the repaired prefix in its place (PR-43)."""
@@ -247,7 +183,7 @@ class Incidents:
             self.automatic
             and asked < replaying.max_requests
             and incident.may_repair_alone(refused.kind, refused.certainty)
-            and not incident.is_spent(self.newest, refused.scene)
+            and not incident.is_spent(self.records.newest, refused.scene)
         )
         if may and refused.plan is not None:
             return await self._repair(refused, refused.plan, replaying)
@@ -307,7 +243,7 @@ class Incidents:
             consumed_ms=self.session.scheduler.now_ms(),
         )
         try:
-            await self.session.append(self._draft(record))
+            await self.session.append(self.records.draft(record))
         except LedgerError as failure:
             self._notify(Notice("recovery_not_recorded", {"cause": failure.message}))
             raise refused.error from failure
@@ -333,11 +269,11 @@ class Incidents:
         return reply
 
     async def _outcome(self, identity: str, word: str) -> None:
-        newest = self.newest
+        newest = self.records.newest
         if newest is None or newest.id != identity:
             return
         try:
-            await self._change(newest, {"outcome": word})
+            await self.records.change(newest, {"outcome": word})
         except LedgerError as failure:  # it is history; the budget is spent without it
             self._notify(Notice("recovery_not_recorded", {"cause": failure.message}))
 
@@ -348,7 +284,7 @@ class Incidents:
     ) -> Reply:
         """PR-35: a reply that its contract will refuse later is asked for once more, before any call of it runs."""
         replaying = self._replaying
-        if replaying is None or reply.hosted or incident.is_spent(self.newest, scene):
+        if replaying is None or reply.hosted or incident.is_spent(self.records.newest, scene):
             return self._with_placeholder(reply)
         drop = force is not None and asks_to_drop(force.repairs)
         frozen = replaying.freeze(view, drop_blocks=drop)
@@ -364,7 +300,7 @@ class Incidents:
             consumed_ms=self.session.scheduler.now_ms(),
         )
         try:
-            await self.session.append(self._draft(record))
+            await self.session.append(self.records.draft(record))
         except LedgerError as failure:
             self._notify(Notice("recovery_not_recorded", {"cause": failure.message}))
             return self._with_placeholder(reply)
@@ -389,7 +325,7 @@ class Incidents:
     async def _offer(self, refused: _Facts, replaying: Replaying) -> None:
         """Make `pending` durable before the turn ends, or say why nothing is offered (PR-24, PR-28)."""
         reason = self._not_offered(refused)
-        newest = self.newest
+        newest = self.records.newest
         if reason is None and newest is not None and newest.state == "pending":
             same = incident.stale(newest, refused.scene) is None and newest.fields.get("kind") == refused.kind
             if same:  # refused again, unchanged: it is the same incident
@@ -398,14 +334,14 @@ class Incidents:
         if reason is None:
             record = self._new_record(refused, state="pending", projected=False)
             try:
-                await self.session.append(self._draft(record))
+                await self.session.append(self.records.draft(record))
                 identity = str(record["id"])
             except LedgerError:
                 reason = "storage_failed"
         self._tell_offer(refused, identity, reason)
 
     def _not_offered(self, refused: _Facts) -> str | None:
-        newest, scene = self.newest, refused.scene
+        newest, scene = self.records.newest, refused.scene
         lost = incident.is_spent(None, scene)
         offer = Offer(
             refused.kind,
@@ -439,12 +375,12 @@ class Incidents:
 
     async def prepare(self, named: str | None, guidance: str, turn_id: str) -> Prepared | Refusal:
         """PR-32, steps 1 and 2, in memory: nothing is consumed, nothing is written but an expiry."""
-        refused = await self.admit(named, "idle")
-        newest, replaying = self.newest, self._replaying
+        refused = await self.records.admit(named, "idle")
+        newest, replaying = self.records.newest, self._replaying
         if refused is not None or newest is None or replaying is None:
             return refused or Refusal("recovery_unavailable")
-        messages, seen = await self.messages(), self.session.position
-        scene = self.scene(messages)
+        messages, seen = await self.records.messages(), self.session.position
+        scene = self.records.scene(messages)
         force = incident.in_force(self.session.incidents, scene)
         prefix = incident.boundary(newest, messages) or newest.prefix
         told_of = _Facts(_remembered(newest), Step(messages[:prefix], seen, _silent), scene, force, "")
@@ -472,7 +408,7 @@ class Incidents:
             "consumed_ms": self.session.scheduler.now_ms(),
         }
         host = {"turnId": turn_id, "text": text, "prompt": restated.PROMPT_VERSION}
-        drafts = (self._changed(newest, consumed), Draft(Kind.HOST, host))
+        drafts = (self.records.changed(newest, consumed), Draft(Kind.HOST, host))
         return Prepared(drafts, frozen, newest.id, Window.over(messages[:prefix], self.session.book))
 
     async def commit(
@@ -483,12 +419,12 @@ class Incidents:
         Raises `LedgerError`: nothing is sent, and an uncertain commit counts as consumed (PR-33).
         """
         position = self.session.position
-        refused = await self.admit(prepared.record, "idle")
+        refused = await self.records.admit(prepared.record, "idle")
         if refused is not None:
             return refused
 
         def still_pending() -> str | None:
-            newest = self.newest
+            newest = self.records.newest
             same = newest is not None and newest.id == prepared.record and newest.state == "pending"
             return None if same else "recovery_stale"
 
@@ -519,16 +455,16 @@ class Incidents:
 
     async def card(self) -> dict[str, Any] | None:
         """The facts of UX-129 about the newest incident or refusal; None when there is none. Reads only."""
-        newest = self.newest
+        newest = self.records.newest
         if newest is None:
             return None if self.last_refusal is None else {**_EMPTY_CARD, **self.last_refusal}
-        messages = await self.messages()
-        refused, _ = await self.judge(None, "idle")
+        messages = await self.records.messages()
+        refused, _ = await self.records.judge(None, "idle")
         offered = refused is None
         changes: Mapping[str, int] = {}
         if self._replaying is not None and newest.actionable and newest.state == "pending" and offered:
             prefix = incident.boundary(newest, messages) or newest.prefix
-            scene = self.scene(messages)
+            scene = self.records.scene(messages)
             force = incident.in_force(self.session.incidents, scene)
             seen = Step(messages[:prefix], self.session.position, _silent)
             plan = self._plan(_Facts(_remembered(newest), seen, scene, force, ""), self._replaying)
@@ -595,31 +531,6 @@ class Incidents:
         """Facts in force stay where they are; those of this incident stand at its own prefix."""
         earlier = () if force is None else force.told
         return (*(one for one in earlier if one[0] != prefix), (prefix, at))
-
-    def _draft(self, record: Mapping[str, Any]) -> Draft:
-        return self._entry(incident.encode(record), record)
-
-    def _changed(self, old: Incident, changes: Mapping[str, Any]) -> Draft:
-        return self._entry(incident.merged(old.text, changes), {**old.fields, **changes})
-
-    async def _change(self, old: Incident, changes: Mapping[str, Any]) -> None:
-        """Append a change of a record, unless another one came first: an account is never taken back."""
-        await self.session.append(
-            self._changed(old, changes), judge=lambda: None if self.newest is old else "record_moved"
-        )
-
-    def _entry(self, text: str, fields: Mapping[str, Any]) -> Draft:
-        payload = {
-            "incidentId": fields.get("id"),
-            "state": fields.get("state"),
-            "projected": fields.get("projected") is True,
-            "at": fields.get("at"),
-            "record": text,
-        }
-        return Draft(Kind.INCIDENT, payload)
-
-    def _expired(self, reason: str) -> dict[str, Any]:
-        return {"state": "expired", "expired_by": reason, "expired_ms": self.session.scheduler.now_ms()}
 
 
 class _Dropping:

@@ -63,11 +63,7 @@ class Driver(Protocol):
 
     async def submit(self, text: str) -> Any: ...
 
-    async def go_on(self) -> Any: ...
-
-    async def recover_context(self, rest: str) -> Any: ...
-
-    async def incident_lines(self) -> list[str]: ...
+    async def go_on(self, recovering: str | None = None) -> Any: ...
 
     async def stop(self) -> None: ...
 
@@ -209,7 +205,7 @@ class Chat:
         elif word == "/continue":
             self._begin(self.driver.go_on())
         elif word == "/recover-context":
-            self._begin(self.driver.recover_context(rest))
+            self._begin(self.driver.go_on(rest))
         elif word == "/recover":
             self._away = False
             if not self.show_cards():
@@ -335,7 +331,7 @@ class Chat:
 
     async def _show_refusal(self) -> None:
         """The protocol card of a refused history (UX-124)."""
-        self.say(*await self.driver.incident_lines())
+        self.say(*await self.driver.command("/recover-context", ""))
 
     def _receipt(self, receipt: Mapping[str, Any]) -> None:
         self.doing.see(receipt, time.monotonic())

@@ -326,6 +326,7 @@ def test_pr_55_the_four_states_come_from_receipts(state: str, told: str) -> None
     assert ("output" in row) is (told == "succeeded")
 
 
+@pytest.mark.promise("projection:no-invented-success")
 def test_pr_55_disagreement_and_missing_receipts_are_unknown() -> None:
     assert _rows(history(), Book())[0]["state"] == "unknown"
     other = dataclasses.replace(asked(1), provider_call_id="call_9")

@@ -118,23 +118,17 @@ class _Driver:
     async def submit(self, text: str) -> Any:
         return await self.desk.controller.submit(text)
 
-    async def go_on(self) -> Any:
-        return await self.desk.go_on()
-
-    async def recover_context(self, rest: str) -> Any:
-        """Recover from valid history; the id is bound before anything else happens (PR-81)."""
-        head, _, words = rest.partition(" ")
+    async def go_on(self, recovering: str | None = None) -> Any:
+        """Continue without words; with the rest of a `/recover-context` line, from valid history (PR-81)."""
+        if recovering is None:
+            return await self.desk.go_on()
+        head, _, words = recovering.partition(" ")
         named = head if head.startswith("inc_") else None
-        done = await self.desk.controller.recover_context(named, words if named else rest)
+        done = await self.desk.controller.recover_context(named, words if named else recovering)
         if hasattr(done, "turn_id"):
             return done
         code, reason = str(done.body["code"]), done.body.get("reason")
         raise RecoveryRefused(refusal(code, self.wish.look.language, reason=reason), code=code, reason=reason)
-
-    async def incident_lines(self) -> list[str]:
-        """The card of the newest refusal; empty when there is none."""
-        card = await self.desk.controller.incidents.card()
-        return [] if card is None else incident_card.lines(card, self.wish.look.language)
 
     async def stop(self) -> None:
         await self.desk.controller.stop()
@@ -157,6 +151,9 @@ class _Driver:
     async def command(self, word: str, rest: str) -> list[str]:
         """What a slash command that only shows something answers."""
         settings = self.wish.settings
+        if word == "/recover-context":
+            card = await self.desk.controller.incidents.card()
+            return [] if card is None else incident_card.lines(card, self.wish.look.language)
         if word == "/model":
             return [self.model, "another: surefoot -c -m ENDPOINT/MODEL"]
         if word == "/permissions":

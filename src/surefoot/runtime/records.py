@@ -1,0 +1,120 @@
+"""The incident records of one owned session: reading, admission, expiry, and their entries.
+
+Owns: the scene a record is judged against, the one validity check of every surface (PR-29,
+PR-30), what expires a record (PR-24, PR-25), the form of an entry. Does not own: what a
+record means (`core.incident`), the requests it allows (`incidents`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from surefoot.core import incident
+from surefoot.core.history import Message
+from surefoot.core.incident import Incident, Pressed, Refusal, Scene
+from surefoot.core.model import Draft, Kind
+from surefoot.runtime.models import Replaying
+from surefoot.runtime.session import RECORD_LOST, Session
+
+
+class Records:
+    """The records of one owned session. Reading never writes."""
+
+    def __init__(self, session: Session, replaying: Replaying | None) -> None:
+        self.session = session
+        self._replaying = replaying
+
+    async def messages(self) -> list[Message]:
+        """The model view as it is now, stored results read in."""
+        history = await self.session.history()
+        for ref in history.stored_refs(self.session.book):
+            content = await self.session.ledger.get_blob(ref)
+            history.stored[ref] = content.decode("utf-8", "surrogatepass")
+        return history.messages(self.session.book)
+
+    @property
+    def newest(self) -> Incident | None:
+        """The newest record of the session."""
+        return self.session.incidents[-1] if self.session.incidents else None
+
+    def scene(self, messages: Sequence[Message]) -> Scene:
+        """What records are judged against now."""
+        target = {} if self._replaying is None else self._replaying.target()
+        return Scene(
+            messages,
+            self.session.book,
+            incident.scope(self.session.session_id, target),
+            self.session.record_lost_at,
+        )
+
+    async def pending(self) -> Incident | None:
+        """The incident a person may act on, or nothing (PR-29). Reads only."""
+        refused, newest = await self.judge(None, "idle")
+        return newest if refused is None else None
+
+    async def judge(self, named: str | None, controller: str) -> tuple[Refusal | None, Incident | None]:
+        """The admission of PR-30, without the expiry that goes with it."""
+        scene = self.scene(await self.messages())
+        live = not (self.session.lost or self.session.closed)
+        newest = self.newest
+        refused = incident.admit(Pressed(controller, live, newest, named, scene))
+        if refused is None and self._replaying is None:
+            refused = Refusal("recovery_unavailable")
+        return refused, newest
+
+    async def admit(self, named: str | None, controller: str) -> Refusal | None:
+        """Admission; a pending record found stale is written as expired (PR-24, PR-31)."""
+        await self.session.certain()
+        refused, newest = await self.judge(named, controller)
+        if (
+            refused is not None
+            and refused.code == "recovery_stale"
+            and newest is not None
+            and newest.state == "pending"
+        ):
+            await self.change(newest, self.expired(str(refused.reason)))
+        return refused
+
+    def expiry(self) -> list[Draft]:
+        """What goes into the same commit as new words of a person: `pending` ends (PR-24)."""
+        newest = self.newest
+        if newest is None or not newest.actionable or newest.state != "pending":
+            return []
+        return [self.changed(newest, self.expired("new_input"))]
+
+    async def note_lost_tail(self) -> None:
+        """Write down that a record may be among the entries that were lost (PR-99)."""
+        if self.session.claim.tail.lost:
+            view = len(await self.messages())
+            await self.session.append(Draft(Kind.NOTICE, {"code": RECORD_LOST, "view": view}))
+
+    # Entries ----------------------------------------------------------------------------------
+
+    def draft(self, record: Mapping[str, Any]) -> Draft:
+        """A new record as an entry."""
+        return self._entry(incident.encode(record), record)
+
+    def changed(self, old: Incident, changes: Mapping[str, Any]) -> Draft:
+        """A change of a record as an entry that holds the whole object again (PR-19)."""
+        return self._entry(incident.merged(old.text, changes), {**old.fields, **changes})
+
+    async def change(self, old: Incident, changes: Mapping[str, Any]) -> None:
+        """Append a change of a record, unless another one came first: an account is never taken back."""
+        await self.session.append(
+            self.changed(old, changes), judge=lambda: None if self.newest is old else "record_moved"
+        )
+
+    def _entry(self, text: str, fields: Mapping[str, Any]) -> Draft:
+        payload = {
+            "incidentId": fields.get("id"),
+            "state": fields.get("state"),
+            "projected": fields.get("projected") is True,
+            "at": fields.get("at"),
+            "record": text,
+        }
+        return Draft(Kind.INCIDENT, payload)
+
+    def expired(self, reason: str) -> dict[str, Any]:
+        """The keys of an end without a request (PR-24)."""
+        return {"state": "expired", "expired_by": reason, "expired_ms": self.session.scheduler.now_ms()}
