@@ -6,9 +6,12 @@ lines of `json` and `stream-json` (UX-30). Does not own: running (`cli.running`)
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from surefoot.core.redact import redact
 
 SCHEMA_VERSION = 1
 
@@ -136,10 +139,20 @@ def assistant_line(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]:
                 "type": "tool_use",
                 "id": call.get("callId"),
                 "name": call.get("askedName"),
-                "input": call.get("arguments"),
+                "input": _shown_input(str(call.get("arguments") or "")),
             }
         )
     return _line("assistant", facts, session_id, {"message": {"role": "assistant", "content": content}})
+
+
+def _shown_input(arguments: str) -> Any:
+    """The arguments for display: secrets out (TR-5), an object where the model wrote one, else its text."""
+    shown = redact(arguments, ())
+    try:
+        value = json.loads(shown or "{}")
+    except ValueError:
+        return shown
+    return value if isinstance(value, dict) else shown
 
 
 def result_line(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]:
