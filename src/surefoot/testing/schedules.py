@@ -9,7 +9,7 @@ and processes (`simulation`), effects (`world`), the runtime under test.
 One run: tools of random classes and behaviours; a model that asks at random, repeats
 included; up to five owners, one after another or at once, that are killed at any step,
 stopped past their lease, replaced by a person, or given a ledger that fails; a person
-who presses Stop and decides at random. At the end an owner with a sound ledger looks at
+who presses Stop, decides, and shortens the view at random. At the end an owner with a sound ledger looks at
 what is left.
 """
 
@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import dataclasses
+import json
 import random
 import sys
 import time
@@ -28,7 +29,7 @@ from typing import Any
 
 from surefoot.core import recovery, turns
 from surefoot.core.effects import judged_effect, overlaps
-from surefoot.core.history import Message, ResultGiven
+from surefoot.core.history import AssistantWords, Message, ResultGiven
 from surefoot.core.lifecycle import COUNTED, Book
 from surefoot.core.model import (
     BarrierLevel,
@@ -42,9 +43,12 @@ from surefoot.core.model import (
     TurnStatus,
 )
 from surefoot.errors import SessionHeld, Signal, SurefootError
+from surefoot.ledger.memory import MemoryLedger
 from surefoot.ledger.port import Ledger
 from surefoot.providers.port import Reply
+from surefoot.runtime.rewriting import fork
 from surefoot.runtime.scheduler import Scheduler
+from surefoot.runtime.session import LeaseTimes
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
 from surefoot.testing.faults import DyingLedger, FailingLedger
 from surefoot.testing.played import PlayedModel
@@ -109,6 +113,9 @@ class WatchingModel(PlayedModel):
             for row in self._play.rows()
             if row[3] in (Kind.CLOSED, Kind.LATE) and '"state":"succeeded"' in row[6].replace(" ", "")
         }
+        asked = [c.call_id for one in messages if isinstance(one, AssistantWords) for c in one.calls]
+        if asked != [one.call.call_id for one in messages if isinstance(one, ResultGiven)]:
+            self._play.fault("broken rule", "the model is shown a call without its result, or out of order")
         for message in messages:
             if isinstance(message, ResultGiven) and message.text.startswith("did "):
                 attempts = [one for one in done if one]
@@ -306,6 +313,9 @@ async def presses(play: Play, crew: Crew) -> None:
                 play.tell(f"{crew.name}: Stop")
                 await crew.do(crew.controller.stop())
                 continue
+            if chance.random() < 0.15:
+                await rewrites(play, crew)
+                continue
             opened = crew.session.book.open()
             if opened:
                 action, receipt = chance.choice(ACTIONS), chance.choice(opened)
@@ -315,6 +325,20 @@ async def presses(play: Play, crew: Crew) -> None:
                 play.tell(f"{crew.name}: {action} {receipt.attempt_id[-4:]}: {code}")
         except (SurefootError, Signal) as error:
             play.tell(f"{crew.name}: press: {error}")
+
+
+async def rewrites(play: Play, crew: Crew) -> None:
+    """A person shortens the view, or goes back in it; while a turn runs both are refused."""
+    rewriting, chance = crew.controller.rewriting, play.random
+    if chance.random() < 0.6:
+        answer = await crew.do(rewriting.compact())
+    else:
+        turns = [row for row in play.rows() if row[3] == Kind.USER]
+        turn = json.loads(chance.choice(turns)[6])["turnId"] if turns else "trn_none"
+        answer = await crew.do(rewriting.rewind(turn))
+    code = "died" if answer is None else answer.get("code", "ok")
+    play.met[f"view {'rewritten' if code == 'ok' else 'kept'}"] += 1
+    play.tell(f"{crew.name}: rewrite: {code}")
 
 
 async def run(sim: Simulation) -> Play:
@@ -364,6 +388,7 @@ class Judging:
         report = await crew.session.ledger.verify()
         if report.findings:
             self.play.fault("broken rule", f"the ledger does not verify: {report.findings[0]}")
+        await self._fork(crew)
         again = await self._once_more(crew)
         await self._way_out(again)
 
@@ -390,6 +415,21 @@ class Judging:
         if again.actions.reconciled.judged or set(kinds) - {Kind.SESSION_OWNED}:
             self.play.fault("broken rule", f"a second reconciliation wrote {kinds}")
         return again
+
+    async def _fork(self, crew: Crew) -> None:
+        """A fork is fenced as its origin is, and writes nothing there (TR-96)."""
+        before, opened = await crew.entries(), crew.session.book.open()
+        process = self.play.rig.sim.process("fork")
+        ledger, facts = MemoryLedger(self.play.rig.store), {"directory": "/sim"}
+        made = await process.run(
+            fork(ledger, process.scheduler(), process.owner, SESSION, opening=facts, times=LeaseTimes())
+        )
+        copies = [] if made is None else made.book.open()
+        if recovery.fence_reach(copies) != recovery.fence_reach(opened):
+            self.play.fault("broken rule", "a fork is not fenced as its origin is")
+        if await crew.entries() != before:
+            self.play.fault("broken rule", "a fork wrote into its origin")
+        process.kill()
 
     def _effects(self, book: Book) -> None:
         per_attempt = Counter(effect.attempt_id for effect in self.world.effects)
