@@ -19,7 +19,7 @@ from surefoot import config
 from surefoot.config import Settings
 from surefoot.core.effects import Effect
 from surefoot.core.limits import OLDER, LimitInvalid, Limits, read_limits
-from surefoot.core.model import BarrierLevel, Notice, Owner, Receipt
+from surefoot.core.model import BarrierLevel, Kind, Notice, Owner, Receipt
 from surefoot.errors import RecoveryRefused, SessionHeld, SessionMissing, SettingsError, UsageError
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import boot_id, this_process
@@ -60,6 +60,9 @@ from surefoot.tools.todo import todo_tool
 from surefoot.tools.worker import Worker
 from surefoot.verifiers.files import FilesVerifier
 
+NEWEST = 20
+FIRST_ENTRIES = 8
+"""How many sessions, and how many entries of each, `--continue` looks at for words."""
 RETRY_SWITCH = "SUREFOOT_TOOL_RECOVERY_RETRY"
 JUDGES = Judges(shell=lambda command, place: _shell_effect(command, place))
 WIRES: Mapping[str, Callable[[], Wire]] = {
@@ -160,8 +163,17 @@ class App:
                 raise SessionMissing(
                     "There is no session to continue in this project yet.", next_command='surefoot "…"'
                 )
-            return max(rows, key=lambda row: row.changed_ms).session_id
+            return await self._newest(rows)
         return find_session(rows, ref)
+
+    async def _newest(self, rows: Sequence[SessionRow]) -> str:
+        """The newest session somebody said a word in; a chat that was only opened is nothing to go on with."""
+        newest = sorted(rows, key=lambda row: row.changed_ms, reverse=True)
+        for row in newest[:NEWEST]:
+            entries = await self.ledger.read(row.session_id, limit=FIRST_ENTRIES)
+            if row.calls or any(entry.kind == Kind.USER for entry in entries):
+                return row.session_id
+        return newest[0].session_id
 
     async def _own(self, session_id: str | None, *, take_over: bool) -> Session:
         opening = self._opening() if session_id is None else None

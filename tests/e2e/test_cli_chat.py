@@ -233,3 +233,13 @@ def test_ux_50_a_resumed_chat_shows_the_last_exchange_and_how_to_go_on(world: Wo
     again.send("?")
     again.expect("A letter decides when it stands alone")
     assert leave(again) == 3
+
+
+def test_ux_15_continue_means_the_newest_session_with_words_and_no_chat_that_was_only_opened(
+    world: World,
+) -> None:
+    world.model_says({"text": "One."}, {"text": "Two."})
+    world.run("-p", "first")
+    assert leave(chat(world)) == 0
+    assert world.run("-c", "-p", "second").stdout == "Two.\n"
+    assert "> first" in world.run("session", "show").stdout
