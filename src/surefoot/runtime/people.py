@@ -149,8 +149,16 @@ class People:
             directory=str(self._place.directory),
             why=verdict.reason,
         )
+        # Shares the commit of the turn that now waits; after a crash it is known that somebody was being asked.
+        asked = self._scheduler.spawn(
+            self.session.append(_permission_question(looked, question, self._scheduler.new_id("qst"))), "ask"
+        )
+        asked.add_done_callback(self._scheduler.heard)
         answer = await self._wait_for(
-            question.attempt_id, asker.permission(question), PermissionAnswer("withdrawn")
+            question.attempt_id,
+            asker.permission(question),
+            PermissionAnswer("withdrawn"),
+            durable=asked,
         )
         approval = {
             "attemptId": looked.call.attempt_id,
@@ -204,10 +212,14 @@ class People:
         earlier = [one.attempt_id for one in self.session.book.attempts(attempt.call_id)]
         return next((self.session.asked[one] for one in reversed(earlier) if one in self.session.asked), None)
 
-    async def _wait_for(self, key: str, asking: Awaitable[Any], withdrawn: Any) -> Any:
-        """Wait for a person; Stop withdraws the question."""
+    async def _wait_for(
+        self, key: str, asking: Awaitable[Any], withdrawn: Any, *, durable: Any = None
+    ) -> Any:
+        """Wait for a person; Stop withdraws the question. It is shown once `durable` is done, if given (UX-42)."""
 
         async def waiting() -> Any:
+            if durable is not None:
+                await durable
             return await asking
 
         task = self._scheduler.spawn(waiting(), f"ask {key}")
@@ -225,6 +237,19 @@ class People:
         """Stop: every pending question is taken back; none of them counts as consent (TR-168)."""
         for task in list(self._pending.values()):
             task.cancel()
+
+
+def _permission_question(looked: Looked, question: PermissionQuestion, question_id: str) -> Draft:
+    payload = {
+        "questionId": question_id,
+        "attemptId": question.attempt_id,
+        "turnId": looked.call.turn_id,
+        "text": f"May {question.tool} run? {question.why}",
+        "choices": [],
+        "permission": True,
+        "argumentDigest": question.argument_digest,
+    }
+    return Draft(Kind.QUESTION, payload)
 
 
 def _rule_for(looked: Looked) -> str | None:

@@ -31,6 +31,11 @@ from surefoot.runtime.session import Session
 from surefoot.runtime.tools import NEVER_RAN, Outcome
 
 TURN_WINDOW = 256
+QUESTION_WINDOW = 1024
+WITHDRAWN = (
+    "A person was asked whether this call may run, and the program went away before an answer. The question is "
+    "withdrawn, nothing was started; ask for the call again if it is still wanted."
+)
 _UNFINISHED = frozenset(
     {
         TurnStatus.QUEUED,
@@ -126,11 +131,12 @@ async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
             continue  # a call of this owner, which lives: its end is told by the barrier
         told = await _stored_answer(session, receipt)
         alive = receipt.epoch in replaced
-        drafts.append(told or _judge(session, receipt, supervision, tail_lost=lost, alive=alive))
+        end = told or _judge(session, receipt, supervision, tail_lost=lost, alive=alive)
+        drafts += await _withdrawn(session, receipt, end) if end.kind == Kind.NOT_STARTED else [end]
     for receipt in session.book.open():
         drafts.extend(late_truth(session, receipt, supervision))
         drafts.extend(_ended_with_its_owner(receipt, replaced))
-    judged = tuple(draft.payload["attemptId"] for draft in drafts)
+    judged = tuple(dict.fromkeys(draft.payload["attemptId"] for draft in drafts))
     if lost and not _stands_for_the_tail(session):
         drafts.extend(_tail_call(session))
     turn, status, silent = await _interrupted_turn(session)
@@ -172,6 +178,31 @@ async def _stored_answer(session: Session, receipt: Receipt) -> Draft | None:
             outcome = Outcome(f"The person answered:\n{payload.get('text', '')}")
             return _closed(receipt, outcome, session.scheduler.now_ms(), ExecutorState.ENDED)
     return None
+
+
+async def _withdrawn(session: Session, receipt: Receipt, judged: Draft) -> list[Draft]:
+    """A permission that was being asked for when the owner died is withdrawn, and the model is told so (UX-42)."""
+    after = max(0, session.position - QUESTION_WINDOW)
+    asked = None
+    for entry in await session.ledger.read(session.session_id, after=after):
+        if entry.payload.get("attemptId") != receipt.attempt_id:
+            continue
+        if entry.kind == Kind.QUESTION and entry.payload.get("permission"):
+            asked = entry.payload
+        elif entry.kind == Kind.APPROVAL:
+            asked = None
+    if asked is None:
+        return [judged]
+    verdict = {
+        "attemptId": receipt.attempt_id,
+        "argumentDigest": asked.get("argumentDigest"),
+        "verdict": "withdrawn",
+        "by": None,
+        "channel": "restart",
+        "at": session.scheduler.now_ms(),
+    }
+    result = {"text": WITHDRAWN, "isError": True}
+    return [Draft(Kind.APPROVAL, verdict), Draft(judged.kind, {**judged.payload, "result": result})]
 
 
 def _ended_with_its_owner(receipt: Receipt, replaced: frozenset[int]) -> list[Draft]:

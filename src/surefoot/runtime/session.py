@@ -236,7 +236,7 @@ class Session:
             self.incidents += incidents_of([entry])
         elif entry.kind == Kind.NOTICE and entry.payload.get("code") == RECORD_LOST:
             self.record_lost_at = int(entry.payload.get("view") or 0)
-        elif entry.kind == Kind.QUESTION:
+        elif entry.kind == Kind.QUESTION and not entry.payload.get("permission"):
             self.asked[entry.payload["attemptId"]] = entry.payload["questionId"]
         elif entry.kind == Kind.ANSWER and entry.payload.get("verdict") == "answered":
             self.answered.add(entry.payload["attemptId"])

@@ -126,3 +126,58 @@ def test_ux_43_the_model_is_told_that_nobody_could_be_asked_and_not_that_somebod
         assert (denial["message"], denial["rule"]) == ("did not run: nobody to ask", "pay")
 
     play(main)
+
+
+def test_ux_42_tr_171_a_permission_asked_for_when_the_owner_died_is_withdrawn_and_told_so() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("approved", seconds=3600)
+        setup = Setup(
+            tools=[rig.world.tool("pay", ONCE)],
+            asker=person,
+            ask=["pay"],
+            steps=[{"calls": [{"name": "pay", "args": {"label": "a"}}]}],
+        )
+        first = await rig.own(setup)
+        going = asyncio.ensure_future(first.turn())
+        await asyncio.sleep(5)
+        assert len(person.asked) == 1
+        [question] = await first.entries(Kind.QUESTION)
+        assert question.payload["permission"] and question.payload["attemptId"] == person.asked[0].attempt_id
+        if first.process is not None:
+            first.process.kill()
+        await going
+        second = await rig.own(setup)
+        [receipt] = second.session.book
+        assert (receipt.state, receipt.reason) == (State.NOT_STARTED, "owner_died_before_start")
+        assert (receipt.approval or {})["verdict"] == "withdrawn"
+        assert "withdrawn" in result_of(receipt).text and not rig.world.bodies
+        await second.turn("go on")
+        assert any("withdrawn" in getattr(one, "text", "") for one in second.model.asked[0])
+
+    play(main)
+
+
+def test_ux_42_a_permission_question_is_durable_before_it_is_shown_and_settled_by_stop() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("approved", seconds=3600)
+        step = {"calls": [{"name": "pay", "args": {"label": "a"}}]}
+        crew = await rig.own(
+            Setup(tools=[rig.world.tool("pay", ONCE)], asker=person, ask=["pay"], steps=[step])
+        )
+        durable: list[bool] = []
+        ask = person.permission
+
+        async def shown(question: PermissionQuestion) -> PermissionAnswer:
+            durable.append(bool(await crew.entries(Kind.QUESTION)))
+            return await ask(question)
+
+        person.permission = shown  # type: ignore[method-assign]
+        going = asyncio.ensure_future(crew.turn())
+        await asyncio.sleep(5)
+        await crew.controller.stop()
+        await going
+        assert durable == [True]
+        assert [one.payload["verdict"] for one in await crew.entries(Kind.APPROVAL)] == ["withdrawn"]
+        assert not rig.world.bodies
+
+    play(main)
