@@ -25,6 +25,7 @@ fi
 "$python" -c 'import sys; sys.path.insert(0, "bench")
 from pathlib import Path; from timing import machine; print(machine(Path.cwd()) + "\n")'
 "$python" bench/calls.py $quick
+"$python" bench/append_path.py $quick
 "$python" bench/reopening.py $quick
 "$python" bench/starting.py $quick
 "$python" bench/supervised.py $quick
