@@ -137,6 +137,15 @@ def load(database: Database, number: int, session_id: str, *, checked: bool) -> 
     return Loaded(folded, folded.listed.upto, last)
 
 
+def taken(loaded: dict[int, Loaded] | None, database: Database, number: int, session_id: str) -> Loaded:
+    """What was read whole a moment ago, given away once if nothing was appended since; else read now."""
+    kept = None if loaded is None else loaded.pop(number, None)
+    last = database.rows("last_entry", number) if kept is not None else []
+    if kept is not None and last and bytes(last[0][1]) == kept.head:
+        return kept
+    return load(database, number, session_id, checked=False)
+
+
 def damaged(session_id: str, broken: str) -> LedgerDamaged:
     """The error for a chain that does not hold."""
     return LedgerDamaged(

@@ -18,10 +18,15 @@ from surefoot.ledger.shelf import check_of
 from surefoot.ledger.witness import Seen, Witness, tag_of
 
 
-def listing(database: Database, witness: Witness, folder: Path) -> list[SessionRow]:
-    """Every session of the ledger, then those the witness alone knows, then those set aside."""
+def listing(
+    database: Database, witness: Witness, folder: Path, loaded: dict[int, claims.Loaded] | None = None
+) -> list[SessionRow]:
+    """Every session of the ledger, then those the witness alone knows, then those set aside.
+
+    What had to be read whole for its line is left in `loaded`, for a reader that asks for it next.
+    """
     found = [claims.known_of(row) for row in database.rows("sessions")]
-    lines = [_line(database, known) for known in found]
+    lines = [_line(database, known, loaded) for known in found]
     tags = {tag_of(known.session_id)[0] for known in found}
     lines += [bare(seen, "lost") for seen in witness.all() if seen.tag not in tags]
     return lines + set_aside_rows(folder)
@@ -54,9 +59,11 @@ def bare(seen: Seen, status: str) -> SessionRow:
     return SessionRow(name, None, "", None, 0, 0, seen.position, seen.epoch, 0, 0, status)
 
 
-def _line(database: Database, known: claims.Known) -> SessionRow:
+def _line(
+    database: Database, known: claims.Known, loaded_ones: dict[int, claims.Loaded] | None
+) -> SessionRow:
     try:
-        return _readable(database, known)
+        return _readable(database, known, loaded_ones)
     except LedgerError:
         return SessionRow(
             known.session_id,
@@ -73,7 +80,9 @@ def _line(database: Database, known: claims.Known) -> SessionRow:
         )
 
 
-def _readable(database: Database, known: claims.Known) -> SessionRow:
+def _readable(
+    database: Database, known: claims.Known, loaded_ones: dict[int, claims.Loaded] | None
+) -> SessionRow:
     last = database.rows("last_entry", known.number)
     position = last[0][0] & POSITION_MASK if last else 0
     listed = database.rows("listing_of", known.number)
@@ -81,6 +90,8 @@ def _readable(database: Database, known: claims.Known) -> SessionRow:
         _, _, _, name, directory, model, changed_ms, calls, opened, _, _ = listed[0]
     else:
         loaded = claims.load(database, known.number, known.session_id, checked=False)
+        if loaded_ones is not None:
+            loaded_ones[known.number] = loaded
         line, book = loaded.folded.listed, loaded.folded.book
         name, directory, model, changed_ms = line.name, line.directory, line.model, line.changed_ms
         calls, opened, position = book.call_count(), derived.open_calls(book), loaded.position

@@ -79,6 +79,7 @@ class SqliteLedger(Desk):
         self._reading = threading.RLock()
         self._average_seconds = 0.0
         self._slow = False
+        self._kept: dict[int, claims.Loaded] | None = {} if read_only else None
         self._lost_grip = False
         """True while the write connection must be opened anew before its next use."""
         self._writer = asyncio.Lock()
@@ -372,18 +373,17 @@ class SqliteLedger(Desk):
     async def sessions(self) -> list[SessionRow]:
         """Every session; see `port.Ledger.sessions`."""
         self._usable()
-        return await self._off_reading(lambda: listing(self._reader, self._witness, self._folder))
+        return await self._off_reading(lambda: listing(self._reader, self._witness, self._folder, self._kept))
 
     async def receipts(self, session_id: str) -> Book:
         """Receipts as of now; see `port.Ledger.receipts`."""
         self._usable()
-        owned = self._owned.get(session_id)
-        if owned is not None:
-            return owned.book
+        if session_id in self._owned:
+            return self._owned[session_id].book
 
         def work() -> Book:
             found = self._known(session_id)
-            return claims.load(self._reader, found.number, session_id, checked=False).folded.book
+            return claims.taken(self._kept, self._reader, found.number, session_id).folded.book
 
         return await self._off_reading(work)
 
@@ -414,7 +414,7 @@ class SqliteLedger(Desk):
             if found.owner is not None and death != "dead" and not take_over:
                 how = "at_once" if death == "alive" else "lease"
                 return Held(found.owner, found.epoch, found.since_ms, how, found.lease_ms or None)
-            wish = self._wish(session_id, owner, taken_over=death != "dead", leased=leased)
+            wish = self._wish(session_id, owner, taken_over=leased or death != "dead", leased=leased)
             begun = await self._begin(wish, found)
             if begun is not None:
                 return self._own(begun, found)

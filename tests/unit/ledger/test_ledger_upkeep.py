@@ -9,8 +9,9 @@ from typing import Any
 import apsw
 import pytest
 
+from surefoot.core import lifecycle
 from surefoot.errors import LedgerError
-from surefoot.ledger import sqlite
+from surefoot.ledger import claims, sqlite
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.port import Appended, NotAppended
 from surefoot.ledger.sqlite import Tuning
@@ -69,6 +70,46 @@ async def test_tr_22_derived_rows_may_be_deleted_or_damaged_and_are_not_believed
         assert list(claim.book) == receipts
         assert [receipt.attempt_id for receipt in claim.book.open()] == [say.attempt(19)]
         await ledger.close()
+
+
+async def test_ux_138_a_reader_reads_a_session_whole_once_for_its_line_and_its_receipts_and_never_an_old_one(
+    tmp_path: Path, say: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads: list[int] = []
+    load = claims.load
+    monkeypatch.setattr(claims, "load", lambda *given, **more: (loads.append(1), load(*given, **more))[1])
+    folder = tmp_path / "ledger"
+    owner = await open_ledger(folder, tuning=DEAD)
+    claim = await owner.claim(say.session, say.owner(), opening=say.opening())
+    await owner.append(say.session, [say.message(1)], epoch=claim.epoch)
+    reader = await open_ledger(folder, read_only=True)
+    loads.clear()
+    assert (await reader.sessions())[0].calls == 1
+    assert [one.state.value for one in await reader.receipts(say.session)] == ["dispatched"]
+    assert len(loads) == 1
+    await reader.sessions()
+    await owner.append(say.session, [say.started(1)], epoch=claim.epoch)
+    assert [one.state.value for one in await reader.receipts(say.session)] == ["started"]
+    assert [one.state.value for one in await reader.receipts(say.session)] == ["started"]
+    await reader.close()
+    await owner.close()
+
+
+async def test_ux_138_what_is_not_asked_for_is_not_parsed(
+    tmp_path: Path, say: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "ledger"
+    await filled(folder, say)
+    parsed: list[int] = []
+    parse = lifecycle.receipt_from_json
+    monkeypatch.setattr(lifecycle, "receipt_from_json", lambda value: (parsed.append(1), parse(value))[1])
+    reader = await open_ledger(folder, read_only=True)
+    book = await reader.receipts(say.session)
+    assert [one.attempt_id for one in book.open()] == [say.attempt(19)]
+    assert (len(book), len(book.ids()), book.statistics()["unknown"]) == (20, 20, 1)
+    assert book.mentioning('"background"') == book.open()  # those that were parsed are always among them
+    assert len(parsed) == 1
+    await reader.close()
 
 
 async def test_tr_22_derived_rows_are_written_when_idle_and_never_with_a_result(

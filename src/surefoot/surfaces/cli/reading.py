@@ -160,10 +160,34 @@ def directory_of(place: Place, row: SessionRow) -> Path:
     return Path.cwd() if place.here or not row.directory else Path(row.directory)
 
 
+async def snapshots_of(
+    places: list[Place], settings: Settings
+) -> tuple[list[dict[str, Any]], list[Unreadable]]:
+    """The snapshot of every session of these ledgers in the order of `rows_of`; each ledger is opened once."""
+    found: list[tuple[SessionRow, dict[str, Any]]] = []
+    broken: list[Unreadable] = []
+    for place in places:
+        try:
+            async with reader(place) as ledger:
+                for row in await ledger.sessions():
+                    try:
+                        found.append((row, await _snapshot(ledger, place, row, settings)))
+                    except SurefootError as error:
+                        broken.append(Unreadable(place, error))
+        except SurefootError as error:
+            broken.append(Unreadable(place, error))
+    found.sort(key=lambda item: (item[0].open_calls == 0, -item[0].changed_ms))
+    return [shown for _, shown in found], broken
+
+
 async def read_snapshot(place: Place, row: SessionRow, settings: Settings) -> dict[str, Any]:
     """The snapshot of a session as it stands on disk, in the JSON of TR-139."""
     async with reader(place) as ledger:
-        book = await ledger.receipts(row.session_id)
+        return await _snapshot(ledger, place, row, settings)
+
+
+async def _snapshot(ledger: Ledger, place: Place, row: SessionRow, settings: Settings) -> dict[str, Any]:
+    book = await ledger.receipts(row.session_id)
     # Only what is asked for is parsed, so that a long session is listed as fast as its open calls.
     foreseen = []
     for receipt in book.unsettled():

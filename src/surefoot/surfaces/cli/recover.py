@@ -75,17 +75,13 @@ def list_(
     look = look_here(settings.language)
 
     async def work() -> tuple[list[dict[str, Any]], list[reading.Unreadable]]:
-        places = reading.places_of(settings, every=all_projects)
-        rows, broken = await reading.rows_of(places)
-        if session is not None:
-            rows = [await reading.find_session(settings, session)]
-        found = []
-        for place, row in rows:
-            try:
-                found.append(await reading.read_snapshot(place, row, settings))
-            except SurefootError as error:
-                broken.append(reading.Unreadable(place, error))
-        return found, broken
+        if session is None:
+            return await reading.snapshots_of(reading.places_of(settings, every=all_projects), settings)
+        place, row = await reading.find_session(settings, session)
+        try:
+            return [await reading.read_snapshot(place, row, settings)], []
+        except SurefootError as error:
+            return [], [reading.Unreadable(place, error)]
 
     snapshots, broken = reading.run(work)
     complain(f"{one.error.code}: {one.place.project}: {one.error.message}" for one in broken)
