@@ -151,8 +151,9 @@ class MemoryLedger(Desk):
             if opening is None:
                 raise missing(session_id)
             return self._begin(self._new(session_id), owner, opening, taken_over=False)
-        death: Death = "dead" if kept.owner is None else self._death(kept, kept.owner)
-        if kept.owner is not None and death != "dead" and not take_over:
+        death: Death = "dead" if kept.owner is None else self._store.death(kept.owner)
+        leased = kept.owner is not None and death == "cannot_tell" and self._lease_is_over(kept, kept.owner)
+        if kept.owner is not None and death != "dead" and not leased and not take_over:
             how = "at_once" if death == "alive" else "lease"
             return Held(kept.owner, kept.epoch, kept.since_ms, how, kept.lease_ms)
         return self._begin(kept, owner, None, taken_over=death != "dead")
@@ -160,13 +161,11 @@ class MemoryLedger(Desk):
     def _new(self, session_id: str) -> Kept:
         return Kept(len(self._store.sessions) + 1, session_id, self._clock.now_ms())
 
-    def _death(self, kept: Kept, owner: Owner) -> Death:
-        death = self._store.death(owner)
-        if death == "cannot_tell" and self._clock.boot_ms() > kept.lease_boot_ms:
-            # All owners of a store share one machine and its boot; a start covers its owner (TR-175).
-            cover = covered(_fold(kept).book, owner.boot_id)
-            return "dead" if self._clock.boot_ms() > cover.until_boot_ms else death
-        return death
+    def _lease_is_over(self, kept: Kept, owner: Owner) -> bool:
+        """As `claims.lease_is_over`; all owners of a store share one machine and its boot."""
+        if self._clock.boot_ms() <= kept.lease_boot_ms:
+            return False
+        return self._clock.boot_ms() > covered(_fold(kept).book, owner.boot_id).until_boot_ms
 
     def _begin(self, kept: Kept, owner: Owner, opening: Draft | None, *, taken_over: bool) -> Claim:
         head, position, broken = chain.check(chain.genesis(kept.session_id), 0, map(_chained, kept.rows))

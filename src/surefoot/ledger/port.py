@@ -55,7 +55,7 @@ class Claim:
 
     `book` is live: the engine folds every later append of this owner into it.
     `previous` is the owner before this one, or None for a new session.
-    `taken_over` is True when the previous owner was not proven dead.
+    `taken_over` is True when the previous owner was not proven dead: a person's word, or a lease that ran out.
     """
 
     session_id: str

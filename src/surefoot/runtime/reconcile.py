@@ -150,7 +150,7 @@ async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
 
 
 async def _replaced_epochs(session: Session) -> frozenset[int]:
-    """Epochs of owners that a person replaced while they may have been alive (TR-175).
+    """Epochs of owners that were replaced while they may have been alive: by a person, or past their lease (TR-175).
 
     Of every other earlier owner the death was proven before the next one began.
     """

@@ -40,6 +40,7 @@ async def test_tr_175_a_session_is_held_while_an_effect_may_begin_and_at_most_te
     world.clock.turn(2)
     taken = await second.claim(say.session, say.owner(2))
     assert isinstance(taken, Claim) and taken.epoch == 2
+    assert taken.taken_over, "nobody saw the old owner die, so what carries its call out may live (TR-176)"
 
 
 async def test_tr_174_tr_175_a_jump_of_the_wall_clock_ends_no_cover(world: Any, say: Any) -> None:
