@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: demo test check fast bench crash matrix sim local live prompt-ab clean requirements setup format
+.PHONY: demo test check fast bench crash matrix recovery-matrix damages sim local live prompt-ab clean requirements setup format
 
 setup: $(STAMP)
 
@@ -36,6 +36,12 @@ crash: setup           ## make crash KILLS=2000: random kills, prints double eff
 
 matrix: setup          ## every cell of the fault matrix, printed and written to docs/reference/fault-matrix.md
 	$(BIN)/python -m surefoot.testing.matrix --write docs/reference/fault-matrix.md
+
+recovery-matrix: setup ## models, wires and faults against the emulator, beside the published figures
+	$(BIN)/python -m surefoot.testing.recovery_matrix
+
+damages: setup         ## make damages COUNT=10000: cut and damaged histories on every tier-1 contract
+	$(BIN)/python -m surefoot.testing.damages --count $(or $(COUNT),10000) $(if $(SEED),--seed $(SEED),)
 
 sim: setup             ## make sim SEEDS=1000000, or SEED=17 to replay one
 	$(BIN)/python -m surefoot.testing.schedules --seeds $(or $(SEEDS),2000) $(if $(SEED),--seed $(SEED),)
