@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.errors import SettingsError
+from surefoot.ledger.places import project_name, project_root
 
 SHARED_FILES = (".surefoot/config.toml", "surefoot.toml")
 OWN_FILE = ".surefoot/config.local.toml"
@@ -89,22 +90,6 @@ def _folder(environ: Mapping[str, str], variable: str, unix: str, native: str) -
         return Path(str(getattr(platformdirs, native)("surefoot", appauthor=False)))
     home = environ.get("HOME")
     return (Path(home) if home else Path.home()) / unix / "surefoot"
-
-
-def project_root(directory: Path) -> Path:
-    """The repository root that `directory` lies in, or the directory itself; a real path."""
-    here = Path(os.path.realpath(directory))
-    for folder in (here, *here.parents):
-        if (folder / ".git").exists():
-            return folder
-    return here
-
-
-def project_name(directory: Path) -> str:
-    """Name of the project's ledger folder: name, hyphen, 12 hex digits of its real path (UX-164)."""
-    root = project_root(directory)
-    digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:12]
-    return f"{root.name or 'root'}-{digest}"
 
 
 @dataclass(frozen=True, slots=True)
