@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Any
 
 from surefoot.errors import ProviderCredentials, SettingsError
+from surefoot.ledger.places import project_name, project_root
 from surefoot.settings_files import (
     Found,
     Instructions,
@@ -29,8 +30,6 @@ from surefoot.settings_files import (
     left_out,
     places,
     project_files,
-    project_name,
-    project_root,
     read_instructions,
     read_settings,
     set_trust,
