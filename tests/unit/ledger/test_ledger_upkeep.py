@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from surefoot.core import lifecycle
 from surefoot.errors import LedgerError
 from surefoot.ledger import claims, sqlite
+from surefoot.ledger.gate import Gate
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.port import Appended, NotAppended
 from surefoot.ledger.sqlite import Tuning
@@ -93,6 +96,32 @@ async def test_ux_138_a_reader_reads_a_session_whole_once_for_its_line_and_its_r
     assert [one.state.value for one in await reader.receipts(say.session)] == ["started"]
     await reader.close()
     await owner.close()
+
+
+async def test_pr_92_the_time_limit_of_a_write_begins_with_the_write_and_not_with_the_opening(
+    tmp_path: Path, say: Any
+) -> None:
+    """Opening waits for most of one limit, the write for most of another: together more than one."""
+    folder, limit_seconds = tmp_path / "ledger", 2.0
+    await filled(folder, say)
+
+    def shut_for(seconds: float) -> threading.Timer:
+        gate = Gate(folder / "gate")
+        assert gate.enter_now()
+        timer = threading.Timer(seconds, gate.close)
+        timer.start()
+        return timer
+
+    began = time.monotonic()
+    opening = shut_for(limit_seconds * 0.6)
+    ledger = await open_ledger(folder, tuning=Tuning(gate_wait_seconds=limit_seconds, death=DEAD.death))
+    claim = await ledger.claim(say.session, say.owner())
+    writing = shut_for(limit_seconds * 0.6)
+    assert isinstance(await ledger.append(say.session, [say.todo()], epoch=claim.epoch), Appended)
+    assert time.monotonic() - began > limit_seconds
+    for timer in (opening, writing):
+        timer.join()
+    await ledger.close()
 
 
 async def test_ux_138_what_is_not_asked_for_is_not_parsed(
