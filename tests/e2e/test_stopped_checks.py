@@ -97,3 +97,29 @@ async def test_ux_156_with_the_switch_off_the_stopped_check_waits_for_a_person(p
         await until(controller, lambda: (book.get(receipt.attempt_id).process or {}).get("quiet"))
         await controller.submit("now fix it")
         assert book.is_open(receipt.attempt_id) and not (project / "work/fix.txt").exists()
+
+
+async def test_tr_96_ux_52_a_fork_on_disk_is_fenced_and_leaves_its_origin_as_it_was(project: Path) -> None:
+    environ = {**os.environ, "SUREFOOT_HOME": str(project / "home")}
+    flags = {
+        "model": "demo/played",
+        "permissions.mode": "bypassPermissions",
+        "recovery.release_stopped_checks": False,
+    }
+    settings = load_settings(flags, environ, project / "work")
+    steps = [RUNS, WRITES, {"text": "held"}]
+    async with open_app(settings, directory=project / "work", parts=Parts(model=PlayedModel(steps))) as app:
+        origin = await app.session()
+        receipt = await stopped(origin)
+        await until(origin, lambda: (origin.session.book.get(receipt.attempt_id).process or {}).get("quiet"))
+        before = await app.ledger.read(origin.session_id)
+        forked = await app.session(await app.fork(origin.session_id))
+        assert await app.ledger.read(origin.session_id) == before
+        [copy] = forked.session.book.open()
+        assert copy.origin_attempt_id == receipt.attempt_id
+        await forked.submit("now fix it")
+        assert not (project / "work/fix.txt").exists(), "the fence holds in the copy"
+        shown = forked.actions.snapshot()["calls"][0]
+        assert shown["open"] and shown["fencing"]
+        await forked.close()
+        await origin.close()

@@ -9,13 +9,14 @@ Promises: recovery:never-guess. No receipt is removed, changed or doubled.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from surefoot.core import rewriting
 from surefoot.core.history import History, Message, UserWords
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, EffectClass, Entry, ExecutorState, Kind, Notice, Owner, Receipt, State
-from surefoot.errors import ProviderError
+from surefoot.errors import LedgerDamaged, ProviderError
 from surefoot.ledger.port import Held, Ledger, NotAppended
 from surefoot.runtime.models import Model
 from surefoot.runtime.scheduler import Scheduler
@@ -65,10 +66,11 @@ class Rewriting:
         """
         return await self.rotate(lambda: self._compact(who=who))
 
-    async def rewind(self, turn_id: str, *, who: str = "person") -> Mapping[str, Any]:
-        """Take the view back to before a turn; `remaining` lists the effects that stay in the world (TR-95).
+    async def rewind(self, turn_id: str | None = None, *, who: str = "person") -> Mapping[str, Any]:
+        """Take the view back to before a turn, the newest one by default (TR-95).
 
-        `{code}` when that turn is not in the view. Raises `LedgerError`.
+        `remaining` lists the effects that stay in the world; `{code}` when that turn is not in the view.
+        Raises `LedgerError`.
         """
         return await self.rotate(lambda: self._rewind(turn_id, who=who))
 
@@ -118,15 +120,19 @@ class Rewriting:
             return None, False
         return task.result().text, False
 
-    async def _rewind(self, turn_id: str, *, who: str) -> Mapping[str, Any]:
+    async def _rewind(self, turn_id: str | None, *, who: str) -> Mapping[str, Any]:
         for _ in range(TRIES):
             position, messages = self._session.position, await self._messages()
-            payload = rewriting.rewind_payload(messages, turn_id, self._session.book)
+            newest = [
+                one.turn_id for one in messages if isinstance(one, UserWords) and one.origin == "person"
+            ]
+            goal = turn_id or (newest[-1] if newest else "")
+            payload = rewriting.rewind_payload(messages, goal, self._session.book)
             if payload is None:
                 return {"code": "turn_not_in_view"}
             draft = Draft(Kind.REWOUND, {**payload, "who": who, "at": self._session.scheduler.now_ms()})
             if not isinstance(await self._session.append(draft, after=position), NotAppended):
-                self.notify(Notice("rewound", {"turnId": turn_id, "remaining": payload["remaining"]}))
+                self.notify(Notice("rewound", {"turnId": goal, "remaining": payload["remaining"]}))
                 return payload
         return {"code": "busy"}
 
@@ -178,7 +184,8 @@ async def fork(
         history.apply(entry)
         book.apply(entry)
     for ref in history.stored_refs(book):
-        history.stored[ref] = (await ledger.get_blob(ref)).decode("utf-8", "surrogatepass")
+        with suppress(LedgerDamaged):  # a torn one is told as missing, there as here
+            history.stored[ref] = (await ledger.get_blob(ref)).decode("utf-8", "surrogatepass")
     position = entries[-1].position if entries else 0
     copies = [copy for receipt in _carried(book) for copy in _copies(receipt, origin_id, scheduler)]
     origin = {"sessionId": origin_id, "position": position}

@@ -26,6 +26,8 @@ SLASH: Mapping[str, str] = {
     "/mcp": "MCP servers of the settings",
     "/resume": "sessions of this project",
     "/clear": "start a new session",
+    "/compact": "put notes in the place of earlier messages, for the model only",
+    "/rewind": "go back to before the newest turn, for the model only; or /rewind TURN",
     "/usage": "tokens of this session (also /cost)",
     "/doctor": "check settings, ledger, keys and terminal",
     "/recover": "calls that may have happened",

@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -167,11 +167,30 @@ class _Driver:
             return await self._sessions()
         if word == "/clear":
             return await self._anew()
+        if word == "/compact":
+            return await self._rewritten(self.desk.controller.rewriting.compact())
+        if word == "/rewind":
+            return await self._rewritten(self.desk.controller.rewriting.rewind(rest.strip() or None))
         if word == "/doctor":
             from surefoot.surfaces.cli.doctor import lines
 
             return await asyncio.to_thread(lines)
         return [f"{word} shows nothing here"]
+
+    async def _rewritten(self, work: Awaitable[Mapping[str, Any]]) -> list[str]:
+        """What became of the model's view; the record of the session stays whole (TR-93, TR-95)."""
+        done = await work
+        code = done.get("code")
+        if code is not None:
+            known = {
+                "nothing_to_compact": "there is nothing to compact yet",
+                "cancelled": "stopped; nothing changed",
+            }
+            return [known.get(str(code), f"not now: {code}")]
+        if "remaining" not in done:
+            return []  # told by its notice
+        left = [f"still in the world: {one['tool']} {', '.join(one['reach'])}" for one in done["remaining"]]
+        return ["the model goes on from before that turn; its calls stay in the record", *left]
 
     async def _anew(self) -> list[str]:
         """Give this session back and begin another; nothing of the old one is lost."""

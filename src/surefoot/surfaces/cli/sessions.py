@@ -1,4 +1,4 @@
-"""`surefoot session`: list, show, resume.
+"""`surefoot session`: list, show, fork, resume.
 
 Owns: how sessions are printed. Does not own: reading (`reading`), resuming (`talk`).
 """
@@ -210,6 +210,22 @@ class _Told:
         if died and turns and turns[-1] in ("running", "waiting_user"):
             lines.append(f"· {say('turn_open', self.language)}")
         return lines
+
+
+@session.command("fork")
+@click.argument("reference")
+def fork_(reference: str) -> None:
+    """Begin a session with another one's conversation and its open calls; nothing of that one changes."""
+    from surefoot import app as wiring
+
+    settings = reading.settings_here()
+
+    async def work() -> str:
+        async with wiring.open_app(settings, directory=settings.root) as opened:
+            return await opened.fork(reference)
+
+    forked = reading.run(work)
+    say_lines([f"forked: {forked}", f"go on: surefoot -r {forked}"])
 
 
 @session.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
