@@ -190,7 +190,9 @@ class Actions:
     def executor(self, receipt: Receipt) -> ExecutorState:
         """What carries the attempt out, as seen now (TR-208)."""
         seen = self.barrier.executor(receipt)
-        if receipt.process is not None and receipt not in self.barrier.running():
+        if receipt.process is not None and receipt.attempt_id not in [
+            one.attempt_id for one in self.barrier.running()
+        ]:
             return self._supervision.executor(receipt)  # what was recorded may have ended since
         if (
             seen is ExecutorState.ALIVE

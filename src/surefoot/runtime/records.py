@@ -8,12 +8,14 @@ record means (`core.incident`), the requests it allows (`incidents`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from surefoot.core import incident
 from surefoot.core.history import Message
 from surefoot.core.incident import Incident, Pressed, Refusal, Scene
 from surefoot.core.model import Draft, Kind
+from surefoot.errors import LedgerDamaged
 from surefoot.runtime.models import Replaying
 from surefoot.runtime.session import RECORD_LOST, Session
 
@@ -26,11 +28,12 @@ class Records:
         self._replaying = replaying
 
     async def messages(self) -> list[Message]:
-        """The model view as it is now, stored results read in."""
+        """The model view as it is now, stored results read in; one that is torn is told as missing."""
         history = await self.session.history()
         for ref in history.stored_refs(self.session.book):
-            content = await self.session.ledger.get_blob(ref)
-            history.stored[ref] = content.decode("utf-8", "surrogatepass")
+            with suppress(LedgerDamaged):
+                content = await self.session.ledger.get_blob(ref)
+                history.stored[ref] = content.decode("utf-8", "surrogatepass")
         return history.messages(self.session.book)
 
     @property

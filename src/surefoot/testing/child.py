@@ -241,6 +241,8 @@ async def run(spec: ChildSpec) -> dict[str, Any]:
         await _play(spec, controller, report, faults)
         report["sessionId"] = controller.session_id
         report["sessions"] = len(await app.sessions())
+        found = await controller.session.ledger.verify()
+        report["verified"] = [finding.code for finding in found.findings]
         await _read_history(controller, report)
         _take_stock(controller, report, "snapshot")
         report["background"] = list(controller.actions.snapshot()["background"])

@@ -191,7 +191,9 @@ def _become(asked: Mapping[str, Any], wakeup: tuple[int, int]) -> None:
     """Leave everything of the nursery behind: its group, its pipes, its signals, its environment."""
     os.setsid()
     signal.set_wakeup_fd(-1)
-    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    for number in (signal.SIGCHLD, signal.SIGHUP, signal.SIGQUIT):
+        signal.signal(number, signal.SIG_DFL)  # whoever started the tests may have ignored it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     for descriptor in wakeup:
         os.close(descriptor)
     null = os.open(os.devnull, os.O_RDWR)
