@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.errors import SettingsError
-from surefoot.ledger.places import project_name
+from surefoot.ledger.places import project_name, project_root
 
 SHARED_FILES = (".surefoot/config.toml", "surefoot.toml")
 OWN_FILE = ".surefoot/config.local.toml"
