@@ -75,33 +75,32 @@ class Plan:
 
 
 def plan(ground: Ground, refused: Refused) -> Plan | None:
-    """The first level that holds, or None when nothing can be changed (`nothing_to_change`)."""
+    """The first level that holds, or None when nothing can be changed (`nothing_to_change`).
+
+    Where each level leaves a suspicion that no repair can remove, such as an empty carrier which the
+    contract itself asks for, the last one that the validator lets pass is taken.
+    """
     before = _messages_of(
         ground.encode(repaired(ground.messages, ground.in_force), asks_to_drop(ground.in_force))
     )
+    suspected: Plan | None = None
     for added in _levels(ground, refused):
         new = tuple(one for one in added if one not in ground.in_force)
-        if not new:
-            continue
         repairs = (*ground.in_force, *new)
         body = ground.encode(repaired(ground.messages, repairs), asks_to_drop(repairs))
         dropping = asks_to_drop(new)  # a field of the request, which changes no message
-        if (dropping or _messages_of(body) != before) and _clean(
-            check(body, ground.contract), refused, dropping
-        ):
-            return Plan(repairs, new, body)
-    return None
+        findings = check(body, ground.contract)
+        if not new or refusing(findings) or not (dropping or _messages_of(body) != before):
+            continue
+        made = Plan(repairs, new, body)
+        if dropping or not any(one.kind == refused.kind for one in findings):
+            return made
+        suspected = made
+    return suspected
 
 
 def _messages_of(body: Mapping[str, Any]) -> Any:
     return body.get("messages", body.get("input"))
-
-
-def _clean(findings: list[Finding], refused: Refused, dropping: bool) -> bool:
-    """The validator passes, and nothing of the refused family is left at any level."""
-    if refusing(findings):
-        return False
-    return dropping or not any(one.kind == refused.kind for one in findings)
 
 
 def _levels(ground: Ground, refused: Refused) -> list[list[Repair]]:
