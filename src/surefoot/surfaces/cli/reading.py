@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -190,8 +190,9 @@ async def _snapshot(ledger: Ledger, place: Place, row: SessionRow, settings: Set
     book = await ledger.receipts(row.session_id)
     # Only what is asked for is parsed, so that a long session is listed as fast as its open calls.
     foreseen = []
+    deaths: dict[str, bool] = {}
     for receipt in book.unsettled():
-        found = _as_found(receipt, place, settings)
+        found = _as_found(receipt, place, settings, deaths)
         if found is not receipt:
             book.suppose(found)
             foreseen.append(found)
@@ -225,16 +226,17 @@ def _foreseen(found: list[Receipt]) -> list[dict[str, Any]]:
     ]
 
 
-def _as_found(receipt: Receipt, place: Place, settings: Settings) -> Receipt:
-    """What the next owner will find for a call whose owner died; others as they are."""
+def _as_found(receipt: Receipt, place: Place, settings: Settings, deaths: dict[str, bool]) -> Receipt:
+    """What the next owner will find for a call whose owner died; others as they are.
+
+    `deaths` remembers what was found out about each owner.
+    """
     from surefoot.runtime.reconcile import trace_of
     from surefoot.tools.supervision import RunFolders
 
     if receipt.state is not State.STARTED or not receipt.owner:
         return receipt
-    from surefoot.ledger.owners import proof_of_death
-
-    if proof_of_death(Owner.from_json(receipt.owner), place.folder / "owners") != "dead":
+    if not _died(receipt.owner, place, deaths):
         return receipt
     if receipt.process is None:
         return dataclasses.replace(receipt, state=State.UNKNOWN, reason="owner_died")
@@ -249,6 +251,15 @@ def _as_found(receipt: Receipt, place: Place, settings: Settings) -> Receipt:
     return dataclasses.replace(
         receipt, state=end.state, reason=end.reason, executor=executor, effect_trace=trace_of(receipt, end)
     )
+
+
+def _died(owner: Mapping[str, Any], place: Place, deaths: dict[str, bool]) -> bool:
+    from surefoot.ledger.owners import proof_of_death
+
+    known = repr(owner)
+    if known not in deaths:
+        deaths[known] = proof_of_death(Owner.from_json(owner), place.folder / "owners") == "dead"
+    return deaths[known]
 
 
 def _call(receipt: Receipt, book: Book) -> CallFacts:
