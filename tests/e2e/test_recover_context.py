@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pexpect
 import pytest
-from cli_world import World, wait_for
+from cli_world import SUREFOOT, World, wait_for
 
 from surefoot.testing.emulator.process import EmulatorProcess
 
@@ -92,6 +93,45 @@ def test_pr_80_refused_once_more_ends_with_7(world: World, emulator: EmulatorPro
     done = world.run("recover-context")
     assert done.returncode == 7 and "refused again" in done.stderr
     assert statuses(emulator) == [200, 400, 400]
+
+
+def test_ux_129_the_card_stands_in_the_result_document_in_a_line_of_its_own_and_on_standard_error(
+    world: World, emulator: EmulatorProcess
+) -> None:
+    done = world.run("-p", "look at a.txt", "--output-format", "stream-json")
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    (card,) = [one for one in told if one.get("subtype") == "provider_refused"]
+    assert (card["kind"], card["status"], card["offered"], card["done_calls"]) == (
+        "upstream_reason_missing", 400, True, 1,
+    )  # fmt: skip
+    assert card["changes"] == {"R14": 1} and len(card["ways"]) >= 2
+    result = told[-1]
+    assert (result["type"], result["exit_code"], result["incident"]["incident_id"]) == (
+        "result",
+        7,
+        card["incident_id"],
+    )
+    assert "The provider refused the request and gave no reason (status 400)." in done.stderr
+
+
+def test_pr_80_in_a_chat_the_slash_command_recovers_and_its_words_are_no_command(
+    world: World, emulator: EmulatorProcess
+) -> None:
+    child = pexpect.spawn(
+        SUREFOOT[0], [*SUREFOOT[1:], "--plain"], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        timeout=20, dimensions=(40, 100),
+    )  # fmt: skip
+    try:
+        child.expect("[>❯]")
+        child.send("look at a.txt\r")
+        child.expect("gave no reason")
+        child.expect("/recover-context")
+        child.send("/recover-context /new please\r")
+        child.expect("All finished")
+    finally:
+        child.close(force=True)
+    assert statuses(emulator) == [200, 400, 200]
+    assert "User guidance: /new please" in emulator.requests()[-1].body.decode()
 
 
 @pytest.mark.promise("protocol:account-first")

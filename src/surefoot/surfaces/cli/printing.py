@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from surefoot import __version__
 from surefoot.core.model import Notice
 from surefoot.errors import SurefootError
 from surefoot.runtime.permission import EDITS
-from surefoot.surfaces import plain, verdict, view
+from surefoot.surfaces import incident_card, plain, verdict, view
 from surefoot.surfaces.cli import running
 from surefoot.surfaces.cli.naming import known_as
 from surefoot.surfaces.cli.output import complain, say_json, say_lines
@@ -107,6 +108,8 @@ class _Run:
                 await self._turn(opened.controller)
             if self._stopping is not None:
                 await self._stopping
+            if self.ending.history_refused:
+                self._tell_refusal(await opened.controller.incidents.card() or {})
             self._look_at_the_end(running.Desk(opened.app, opened.controller).snapshot())
 
     async def _may_begin(self, opened: running.Opened) -> bool:
@@ -189,6 +192,13 @@ class _Run:
         for resource in self.tally.background:
             facts = {key: view.clean(resource.get(key, "?")) for key in ("command", "pid", "log")}
             complain([say("background", look.language, **facts)])
+
+    def _tell_refusal(self, card: Mapping[str, Any]) -> None:
+        """The protocol card: what was refused, what may be recovered, what else can be done (UX-129)."""
+        self.tally.incident = incident_card.as_data(card)
+        head = {"type": "system", "subtype": "provider_refused", "session_id": self.tally.session_id}
+        self._line({**head, **self.tally.incident, "position": None})
+        complain(incident_card.lines(card, self.wish.look.language))
 
     def _say_how_to_allow(self) -> None:
         """One line for all calls that nobody could be asked about (UX-43)."""
