@@ -532,10 +532,10 @@ class SqliteLedger(Desk):
     async def release(self, session_id: str, *, epoch: int) -> None:
         """End this ownership; see `port.Ledger.release`."""
         self._usable()
-        owned = self._owned.get(session_id)
-        if owned is None or owned.epoch != epoch:
-            return
         async with self._turn():
+            owned = self._owned.get(session_id)
+            if owned is None or owned.epoch != epoch:
+                return  # not ours, or ended by somebody else while this waited its turn
             try:
                 await self._list(owned, lambda: self._let_go(owned))
             except Full:

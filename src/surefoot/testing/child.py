@@ -30,11 +30,11 @@ from typing import Any
 
 import apsw
 
-from surefoot.app import Parts, open_app
+from surefoot.app import App, Parts, open_app
 from surefoot.config import Settings, load_settings
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass, Grade, Kind, Receipt
-from surefoot.errors import OutcomeUnknown, SurefootError, ToolError
+from surefoot.errors import LedgerError, OutcomeUnknown, SurefootError, ToolError
 from surefoot.runtime.actions import Caller
 from surefoot.runtime.controller import Controller, TurnEnd
 from surefoot.runtime.live import Changed, Looked, Refused
@@ -108,6 +108,8 @@ class ChildSpec:
     """Time limit of the sink's tools."""
     press_first: bool = False
     """Press the actions before anything else."""
+    rewrite: str = ""
+    """`compact`, `rewind` or `fork` at the end, as a person asks for it."""
     press_at: str = ""
     """Press the actions when this seam of a tool's body is first passed, and not afterwards."""
     hook: str = ""
@@ -239,6 +241,8 @@ async def run(spec: ChildSpec) -> dict[str, Any]:
         faults.press = lambda: _press(spec, controller, report)
         _take_stock(controller, report, "opened")
         await _play(spec, controller, report, faults)
+        if spec.rewrite:
+            report["rewritten"] = await _rewrite(spec.rewrite, controller, app, faults)
         report["sessionId"] = controller.session_id
         report["sessions"] = len(await app.sessions())
         found = await controller.session.ledger.verify()
@@ -472,6 +476,20 @@ async def _play(spec: ChildSpec, controller: Controller, report: dict[str, Any],
         report["beforeRelease"] = [receipt.to_json() for receipt in controller.session.book]
         await asyncio.to_thread(post, f"{spec.sink_url}/release", {})
         await _until_nothing_is_open(controller)
+
+
+async def _rewrite(how: str, controller: Controller, app: App, faults: Faults) -> Any:
+    """What a rewrite answered: its payload, its code, the id of a fork, or the error's code."""
+    works: dict[str, Callable[[], Coroutine[Any, Any, Any]]] = {
+        "compact": controller.rewriting.compact,
+        "rewind": controller.rewriting.rewind,
+        "fork": lambda: app.fork(controller.session_id),
+    }
+    try:
+        answer = await faults.waits(works[how]())
+    except LedgerError as error:
+        return {"error": error.code}
+    return dict(answer) if isinstance(answer, Mapping) else answer
 
 
 async def _until_nothing_is_open(controller: Controller) -> None:

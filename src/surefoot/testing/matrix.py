@@ -73,7 +73,6 @@ Cell = tuple[str, ...] | Absent | Unbuilt
 """The beginnings of the names of its tests, behind `test_tr_186_`; each must name one at least."""
 
 NO_LINE = Absent("the ledger is a file of this machine; there is no line to it")
-NO_REWRITE = Unbuilt("no test strikes compaction, rewind and fork yet")
 NO_READER = Unbuilt("no foreign reader exists yet")
 NO_SUPERVISOR_SYNC = Unbuilt("no fault reaches the fsync of a supervisor's own folder")
 
@@ -182,7 +181,14 @@ MATRIX: Mapping[str, tuple[Cell, Cell, Cell, Cell, Cell, Cell]] = {
         ("f13_a_retry_that_ends_unclear",),
         ("f13_a_retry_that_ends_unclear",),
     ),
-    "F14": (NO_REWRITE, NO_REWRITE, NO_REWRITE, NO_REWRITE, NO_REWRITE, NO_REWRITE),
+    "F14": (
+        ("f14_a_rewrite_that_was_killed",),
+        ("f14_a_rewrite_that_cannot_be_written",),
+        ("f14_a_rewrite_that_cannot_be_written",),
+        ("f14_a_rewrite_nobody_waits_for",),
+        ("f14_a_rewrite_nobody_waits_for",),
+        ("f14_a_line_lost",),
+    ),
     "F15": (
         ("f15_an_owner_killed", "f15_killed_before_anything"),
         ("f15_a_takeover_that_cannot_be_written",),
