@@ -337,3 +337,64 @@ def test_pr_61_too_much_guidance_and_a_wrong_id_change_nothing() -> None:
         assert len(records(rig)) == 1 and len(far.requests) == 2
 
     simulate(11, main)
+
+
+def test_pr_99_fi_22_a_lost_consumed_record_counts_as_spent_until_a_new_round() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, far, crew = await refused(sim)
+        far.on_request = lambda frozen: crew.process.kill()  # type: ignore[union-attr]
+        await crew.do(crew.controller.recover_context())
+        far.on_request = lambda frozen: None
+        sent = len(far.requests)
+        kept = rig.store.sessions[SESSION].rows
+        last = max(n for n, row in enumerate(kept) if row[3] == Kind.INCIDENT)
+        rig.store.lose_tail(SESSION, len(kept) - last)
+        assert records(rig)[-1]["state"] == "pending"
+        for _ in range(2):
+            heir = await rig.own(setup(rig, far))
+            assert await heir.controller.pending_recovery() is None
+            answer = await heir.controller.recover_context()
+            assert isinstance(answer, Answer)
+            assert (answer.body["code"], answer.body["reason"]) == ("recovery_spent", "record_lost")
+            heir.process.kill()  # type: ignore[union-attr]
+        assert len(far.requests) == sent
+
+    simulate(12, main)
+
+
+def test_pr_64_a_discarded_candidate_is_told_with_its_reason() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, far = Rig(sim), FarSide()
+        far.refuse(2, **NAMED)
+        crew = await rig.own(setup(rig, far))
+        await crew.turn("Pay once.")
+        assert [one["reason"] for one in crew.told("discard")] == ["replay_refused"]
+        kinds = [notice.kind for notice in crew.notices]
+        assert kinds.index("discard") < kinds.index("recovered_request")
+
+    simulate(13, main)
+
+
+def test_pr_20_pr_29_the_record_is_in_no_request_and_nothing_is_offered_while_a_turn_runs() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, far, crew = await refused(sim)
+        bodies: list[bytes] = []
+        offered: list[Any] = []
+        asks: list[Any] = []
+
+        def seen(frozen: Any) -> None:
+            bodies.append(frozen.content)
+            asks.append(asyncio.ensure_future(_offer(crew, offered)))
+
+        far.on_request = seen
+        identity = records(rig)[-1]["id"]
+        await crew.controller.recover_context()
+        assert bodies and not any(identity.encode() in one or b"fingerprint" in one for one in bodies)
+        assert offered and set(offered) == {None}
+
+    simulate(14, main)
+
+
+async def _offer(crew: Crew, offered: list[Any]) -> None:
+    if crew.controller.state != "idle":
+        offered.append(await crew.controller.pending_recovery())
