@@ -398,3 +398,19 @@ def test_pr_20_pr_29_the_record_is_in_no_request_and_nothing_is_offered_while_a_
 async def _offer(crew: Crew, offered: list[Any]) -> None:
     if crew.controller.state != "idle":
         offered.append(await crew.controller.pending_recovery())
+
+
+@pytest.mark.parametrize("how", ["refused", "lost", "kept"])
+def test_pr_34_without_a_certain_account_the_automatic_repair_is_not_sent(how: str) -> None:
+    async def main(sim: Simulation) -> None:
+        rig, far = Rig(sim), FarSide()
+        far.refuse(2, **NAMED)
+        crew = await rig.own(
+            setup(rig, far),
+            wrap=lambda ledger, _: FailingLedger(ledger, 1, how=how, kind="incident", unsure=9),
+        )
+        end = await crew.turn("Pay once.")
+        assert len(far.requests) == 2 and crew.told("recovery_not_recorded")
+        assert end is None or end.status is not TurnStatus.COMPLETED
+
+    simulate(15, main)
