@@ -19,6 +19,7 @@ from typing import Any
 from surefoot.core.effects import UNDECLARED, Effect
 from surefoot.core.model import EffectClass, Receipt, State
 from surefoot.errors import Signal, SurefootError
+from surefoot.ledger.cover import COVER_MS
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Place, Prepared, Tool
 from surefoot.tools.processes import kernel
 from surefoot.tools.processes.background import log_text
@@ -237,10 +238,15 @@ def _command(attempt: LiveAttempt, arguments: Arguments, ready: _Ready, at_deadl
         sync=ready.effect_class is not EffectClass.READ_ONLY,
         check=ready.check,
         background=background,
-        start_before_boot_ms=attempt.deadline_boot_ms,
+        start_before_boot_ms=_begins_before(attempt.deadline_boot_ms),
         deadline_boot_ms=None if background else limit,
         at_deadline=at_deadline,
     )
+
+
+def _begins_before(deadline_boot_ms: int | None) -> int | None:
+    """Until when a supervisor may still execute: as long as the start covers its owner (TR-175)."""
+    return None if deadline_boot_ms is None else min(deadline_boot_ms, kernel.boot_ms() + COVER_MS)
 
 
 def _argv(text: str, options: tuple[str, ...]) -> tuple[str, ...]:
