@@ -89,7 +89,9 @@ def test_case_k10_the_doctor_names_a_damaged_ledger_and_a_command(world: World) 
     child.send(f"{child.match.group(1)}\r")
     child.expect(pexpect.EOF)
     child.close()
-    assert child.exitstatus == 0 and world.run("doctor").returncode == 0
+    assert child.exitstatus == 0
+    assert "lost or unreadable" in world.run("doctor").stdout  # its sessions stay listed, never forgotten
+    assert world.run("-p", "hello").returncode == 0
 
 
 def test_case_k11_the_chat_keeps_the_terminals_own_scrollback(world: World) -> None:
