@@ -48,3 +48,24 @@ async def test_pr_34_fi_1_fi_3_a_named_refusal_is_repaired_once_with_one_executi
         assert [one["state"] for one in records] == ["consumed", "consumed"]
         assert records[0]["projected"] is True
         assert stand.crew.told("discard")[0]["reason"] == "replay_refused"
+
+
+@pytest.mark.parametrize(
+    "peer", [DEEPSEEK_CHAT, DEEPSEEK_RESPONSES, DEEPSEEK_ANTHROPIC], ids=lambda peer: peer.name
+)
+async def test_pr_1_pr_34_all_but_the_history_is_that_of_the_refused_request(
+    peer: Peer, tmp_path: Path
+) -> None:
+    async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
+        emulator.script([LOOK, {"text": "There are none.", "thinking": "So."}])
+        tamper(emulator, peer)
+        await stand.crew.controller.submit("How many effects?")
+        _, refused, sent = emulator.requests()
+        first, second = refused.json(), sent.json()
+        key = "input" if peer.wire == "responses" else "messages"
+        assert {**first, key: None} == {**second, key: None} and first[key] != second[key]
+        assert refused.path == sent.path and refused.headers == {**sent.headers, **_lengths(refused.headers)}
+
+
+def _lengths(headers: dict[str, str]) -> dict[str, str]:
+    return {name: value for name, value in headers.items() if name == "content-length"}

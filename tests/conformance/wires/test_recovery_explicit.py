@@ -54,7 +54,7 @@ async def test_pr_13_pr_32_fi_2_a_wordless_refusal_stops_and_the_explicit_recove
         assert len(hosts) == 1 and hosts[0].payload["text"].endswith("User guidance: only the count\nplease ")
 
 
-async def test_pr_24_the_offer_is_durable_before_the_turn_ends_and_bound_to_its_prefix(
+async def test_pr_19_pr_24_the_offer_is_durable_before_the_turn_ends_and_bound_to_its_prefix(
     tmp_path: Path,
 ) -> None:
     async with Emulator() as emulator, Stand(emulator, CHAT, tmp_path) as stand:
@@ -74,7 +74,9 @@ async def test_pr_24_the_offer_is_durable_before_the_turn_ends_and_bound_to_its_
         assert fields["version"] == 1 and fields["id"].startswith("inc_") and len(fields["id"]) == 30
 
 
-async def test_pr_30_a_second_press_is_answered_spent_and_shows_the_first_result(tmp_path: Path) -> None:
+async def test_pr_30_pr_82_a_second_press_is_answered_spent_and_shows_the_first_result(
+    tmp_path: Path,
+) -> None:
     async with Emulator() as emulator, Stand(emulator, CHAT, tmp_path) as stand:
         await refused_turn(stand)
         first = await stand.crew.controller.recover_context()

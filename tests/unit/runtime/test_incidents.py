@@ -215,7 +215,7 @@ def test_pr_24_an_offer_that_cannot_be_written_is_not_made_and_the_refusal_still
 
 @pytest.mark.promise("protocol:account-first")
 @pytest.mark.parametrize("part", range(10))
-def test_pr_36_fi_10_ten_thousand_racing_presses_make_one_request_per_incident(part: int) -> None:
+def test_pr_36_ux_127_fi_10_ten_thousand_racing_presses_make_one_request_per_incident(part: int) -> None:
     async def main(sim: Simulation) -> None:
         dice = random.Random(sim.seed)
         rig, far, crew = await refused(sim)
@@ -250,7 +250,7 @@ async def _joined(task: Any) -> Any:
     return await task
 
 
-def test_pr_37_stop_before_the_commit_keeps_the_offer_and_stop_after_it_does_not() -> None:
+def test_pr_37_pr_63_stop_before_the_commit_keeps_the_offer_and_stop_after_it_does_not() -> None:
     async def main(sim: Simulation) -> None:
         rig, far, crew = await refused(sim)
         press = asyncio.ensure_future(crew.controller.recover_context())
@@ -271,7 +271,7 @@ def test_pr_37_stop_before_the_commit_keeps_the_offer_and_stop_after_it_does_not
     simulate(6, main)
 
 
-def test_pr_44_opening_and_listing_send_nothing_whatever_incident_there_is() -> None:
+def test_pr_2_pr_44_opening_and_listing_send_nothing_whatever_incident_there_is() -> None:
     async def main(sim: Simulation) -> None:
         rig, far, crew = await refused(sim)
         for _ in range(3):
@@ -414,3 +414,35 @@ def test_pr_34_without_a_certain_account_the_automatic_repair_is_not_sent(how: s
         assert end is None or end.status is not TurnStatus.COMPLETED
 
     simulate(15, main)
+
+
+def test_pr_39_a_listed_flap_gets_one_identical_request_and_no_incident() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, far = Rig(sim), FarSide()
+        flap = {"kind": "replay_signature", "certainty": "confirmed", "status": 400}
+        far.refusals[2] = {**flap, "provider_code": "invalid_encrypted_content"}
+        crew = await rig.own(setup(rig, far))
+        end = await crew.turn("Pay once.")
+        assert end.status is TurnStatus.COMPLETED and len(far.requests) == 3
+        assert far.requests[1] == far.requests[2] and records(rig) == []
+
+    simulate(16, main)
+
+
+def test_pr_3_a_recovery_starts_no_call_by_itself_and_leaves_an_open_one_open() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, far = Rig(sim), FarSide()
+        far.refuse(2)
+        plan = setup(
+            rig, far, steps=[{"calls": [{"name": "pay", "args": {"label": "a"}}]}, {"text": "Seen."}]
+        )
+        crew = await rig.own(plan)
+        await crew.turn("Pay once.")
+        bodies = len(rig.world.bodies)
+        far.on_request = lambda frozen: bodies_seen.append(len(rig.world.bodies))
+        bodies_seen: list[int] = []
+        await crew.controller.recover_context()
+        assert bodies_seen[0] == bodies  # nothing ran before the one request
+        assert rig.world.count("a") == 1
+
+    simulate(17, main)
