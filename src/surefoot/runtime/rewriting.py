@@ -16,7 +16,7 @@ from surefoot.core import rewriting
 from surefoot.core.history import History, Message, UserWords
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, EffectClass, Entry, ExecutorState, Kind, Notice, Owner, Receipt, State
-from surefoot.errors import LedgerDamaged, ProviderError
+from surefoot.errors import LedgerDamaged, ProviderError, ProviderUnreachable
 from surefoot.ledger.port import Held, Ledger, NotAppended
 from surefoot.runtime.models import Model
 from surefoot.runtime.scheduler import Scheduler
@@ -117,7 +117,9 @@ class Rewriting:
         error = task.exception()
         if isinstance(error, ProviderError):
             self.notify(Notice("summary_missing", {"text": error.message}))
-            return None, False
+            # A lost line may come back, so the view stays (F14). A refusal stays a refusal: the history may be
+            # too long to be summed up at all, and the notes alone are then the way out.
+            return None, isinstance(error, ProviderUnreachable)
         return task.result().text, False
 
     async def _rewind(self, turn_id: str | None, *, who: str) -> Mapping[str, Any]:

@@ -126,8 +126,12 @@ FORBIDDEN = {
     "mcp.servers.s.tools.t.class": '"READ_ONLY"',
     "mcp.servers.s.tools.t.reach": '["path:/a"]',
     "mcp.servers.s.tools.t.verifier": '"mcp"',
-    **{path.replace("*", "pay"): "1" if form.kind in ("number", "seconds") else "true" if form.kind == "switch" else f'"{form.allowed[0]}"'
-       for path, form in SETTINGS.items() if path.startswith(("recovery.", "limits."))},
+    **{
+        path.replace("*", "pay"): {"number": "1", "seconds": "1", "switch": "true"}.get(
+            form.kind, f'"{(form.allowed or ("",))[0]}"'
+        )
+        for path, form in SETTINGS.items() if path.startswith(("recovery.", "limits."))
+    },
 }  # fmt: skip
 
 

@@ -12,7 +12,7 @@ import pytest
 from surefoot.core.history import AssistantWords, Message, ResultGiven, UserWords
 from surefoot.core.model import EffectClass, Kind, Overlay, State
 from surefoot.core.recovery import fencing
-from surefoot.errors import ProviderError
+from surefoot.errors import ProviderError, ProviderUnreachable
 from surefoot.ledger.memory import MemoryLedger
 from surefoot.providers.port import Reply, ReplyCall, Usage
 from surefoot.runtime.rewriting import fork
@@ -215,6 +215,24 @@ def test_tr_94_a_summary_that_cannot_be_had_leaves_the_notes_of_the_receipts() -
         crew.model.complete = complete  # type: ignore[method-assign]
         assert payload["summary"] is None and payload["counts"] == {"finished": 1}
         assert crew.told("summary_missing")
+
+    play(main)
+
+
+def test_tr_186_f14_a_lost_line_of_the_summary_leaves_the_old_view() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        crew = await owner(rig, Told([("mail", "a")], "sent"))
+        await crew.turn("mail")
+        before = (await crew.session.history()).messages(crew.session.book)
+
+        async def lose(*_: Any) -> Reply:
+            raise ProviderUnreachable("the line was lost")
+
+        crew.model.complete = lose  # type: ignore[method-assign]
+        await crew.do(crew.controller.rewriting.compact())
+        assert crew.told("summary_missing")
+        assert (await crew.session.history()).messages(crew.session.book) == before
 
     play(main)
 
