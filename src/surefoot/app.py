@@ -308,6 +308,7 @@ class App:
             boot_id=boot_id(),
             person_attached=self.asker is not None,
             assurance=recovery.assurance_for_irreversible,
+            inspect_on_resume=recovery.inspect_on_resume,
             release_stopped_checks=recovery.release_stopped_checks,
             named=recovery.policy,
         )

@@ -62,6 +62,8 @@ class Policy:
     boot_id: str = ""
     person_attached: bool = False
     assurance: str = "same-user"
+    inspect_on_resume: bool = True
+    """Whether opening a session looks locally at its open calls (UX-50)."""
     """The least level for a decision about a call of class `NON_IDEMPOTENT` or `UNKNOWN` (UX-122)."""
     release_stopped_checks: bool = True
     named: Mapping[str, str] = field(default_factory=dict)

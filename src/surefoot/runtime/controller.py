@@ -163,7 +163,8 @@ class Controller:
         """Judge what a dead owner left and look locally; no tool runs, nothing is sent (TR-48, TR-116)."""
         await self.actions.recover()
         await self.incidents.records.note_lost_tail()
-        await self.actions.look()
+        if self.actions.policy.inspect_on_resume:
+            await self.actions.look()
         for name in self.barrier.registry.without_class():
             text = f"{name!r} declares no effect class; every call of it counts as UNKNOWN, with reach '*'."
             self.notify(Notice("tool_without_class", {"tool": name, "text": text}))

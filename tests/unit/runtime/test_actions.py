@@ -302,3 +302,18 @@ def test_tr_158_statistics_count_what_happened() -> None:
         assert counted["unknown"] == 1, "the rejected one stays open"
 
     play(main)
+
+
+@pytest.mark.parametrize("looks", [True, False])
+def test_ux_50_a_session_looks_at_its_open_calls_on_opening_unless_its_owner_said_no(looks: bool) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        pay = rig.world.tool("pay", ONCE, behaviour=Behaviour(fails="unknown"), verifier=rig.world.verifier())
+        crew = await rig.own(Setup(tools=[pay]))
+        receipt = await crew.call("pay", label="a")
+        crew.process.kill()
+        again = await rig.own(Setup(tools=[pay], policy={"inspect_on_resume": looks}))
+        seen = again.session.book.get(receipt.attempt_id)
+        assert seen is not None and (seen.inspection is not None) is looks
+
+    play(main)
