@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: demo test check fast bench crash matrix recovery-matrix damages sim local live prompt-ab clean requirements setup format
+.PHONY: traceability demo test check fast bench crash matrix recovery-matrix damages sim local live prompt-ab clean requirements setup format
 
 setup: $(STAMP)
 
@@ -58,6 +58,9 @@ prompt-ab: setup       ## the prompt experiment: make prompt-ab MODEL=endpoint/m
 
 bench: setup           ## prints the tables of docs/explanation/performance.md
 	bash bench/run.sh
+
+traceability: setup    ## write docs/reference/traceability.md from the names of the tests
+	$(BIN)/python tests/traceability.py --write
 
 format: setup
 	$(BIN)/ruff format src tests bench

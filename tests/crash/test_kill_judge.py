@@ -62,7 +62,7 @@ def test_words_that_tell_an_unknown_call_as_done_or_as_not_run_are_false() -> No
     assert len(found.false_words) == 2
 
 
-def test_the_program_kills_at_random_and_prints_its_counts_and_its_seed() -> None:
+def test_ux_142_ux_143_the_program_kills_at_random_and_prints_its_counts_and_its_seed() -> None:
     command = [sys.executable, "-m", "surefoot.testing.kills", "--kills", "40", "--seed", "2027"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr

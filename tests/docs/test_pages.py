@@ -86,7 +86,7 @@ def test_ux_28_the_example_file_loads_and_holds_every_key_it_shows(tmp_path: Pat
     assert str(settings.chosen()) == "deepseek/deepseek-chat"
 
 
-def test_every_error_code_has_a_page_and_every_page_a_code() -> None:
+def test_ux_9_every_error_code_has_a_page_and_every_page_a_code() -> None:
     def tree(kind: type[errors.SurefootError]) -> Iterator[type[errors.SurefootError]]:
         yield kind
         for child in kind.__subclasses__():
@@ -185,7 +185,7 @@ def test_the_page_of_promises_has_every_promise() -> None:
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.name)
-def test_every_example_runs_and_stands_in_a_page(example: Path, tmp_path: Path) -> None:
+def test_ux_153_every_example_runs_and_stands_in_a_page(example: Path, tmp_path: Path) -> None:
     environ = {**os.environ, "HOME": str(tmp_path), "SUREFOOT_HOME": str(tmp_path / "home")}
     ended = subprocess.run(
         [sys.executable, str(example)], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60,
