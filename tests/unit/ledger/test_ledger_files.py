@@ -475,3 +475,26 @@ async def test_tr_200_the_check_reports_a_missing_blob_and_a_damaged_one(tmp_pat
     assert await ledger.put_blob(b"one") == refs[0]
     assert await ledger.get_blob(refs[0]) == b"one"
     await ledger.close()
+
+
+def test_tr_196_a_record_is_seen_by_other_handles_at_once_and_survives_a_file_cut_short(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "witness"
+    writer, reader = Witness(path), Witness(path)
+    tag = tag_of("ses_" + "0" * 26)
+    try:
+        for number in (1, 3, 63, 64, 65, 200, 3):
+            writer.write(number, tag, 1, number, bytes(32))
+            writer.write(number, tag, 2, number + 1, bytes([number]) * 32)
+            seen = reader.read(number)
+            assert seen is not None and (seen.epoch, seen.position) == (2, number + 1)
+            assert seen.same_head(bytes([number]) * 32)
+        os.truncate(path, 128)
+        writer.write(3, tag, 3, 9, bytes(32))
+        again = reader.read(3)
+        assert again is not None and again.position == 9
+        assert reader.highest() == 3
+    finally:
+        writer.close()
+        reader.close()
