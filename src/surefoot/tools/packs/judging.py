@@ -116,24 +116,22 @@ def _fill(member: str, arguments: Arguments, place: Place) -> str | None:
 def with_packs(tool: Tool, packs: Sequence[Pack], judges: Judges) -> Tool:
     """The tool judged by its own declaration and the packs in use (EC-38).
 
-    Where the tool declares nothing, packs of the owner or the package speak for it; a project's pack, and
-    every further one, can only make the answer stricter.
+    An entry of the owner replaces what the tool and shipped packs say; among the rest the stricter answer
+    holds, and where the tool declares nothing shipped packs speak for it. A project's pack only tightens.
     """
     named = [(pack, entry) for pack in packs for entry in pack.named(tool.name)]
     if not named:
         return tool
 
     def effect(arguments: Arguments, place: Place) -> Effect:
-        speaking = [
-            judge(entry, arguments, place, judges) for pack, entry in named if pack.source != "project"
-        ]
-        tightening = [
-            judge(entry, arguments, place, judges) for pack, entry in named if pack.source == "project"
-        ]
-        if tool.effect is not UNDECLARED or not speaking:
-            speaking.append(classify(tool, arguments, place))
+        said: dict[str, list[Effect]] = {"owner": [], "shipped": [], "project": []}
+        for pack, entry in named:
+            said[pack.source].append(judge(entry, arguments, place, judges))
+        speaking = said["owner"] or said["shipped"]
+        if not said["owner"] and (tool.effect is not UNDECLARED or not speaking):
+            speaking = [*speaking, classify(tool, arguments, place)]
         answer = speaking[0]
-        for other in [*speaking[1:], *tightening]:
+        for other in [*speaking[1:], *said["project"]]:
             answer = stricter(answer, other)
         return answer
 

@@ -146,7 +146,8 @@ def test_ec_37_reach_takes_arguments_and_hosts_and_what_is_missing_widens_to_eve
 def test_ec_38_a_project_pack_only_tightens_and_the_stricter_answer_holds() -> None:
     loose = pack_of('[tool.t]\nclass = "READ_ONLY"', source="project")
     strict = pack_of('[tool.t]\nclass = "NON_IDEMPOTENT"\nreach = ["host:h.example"]', source="project")
-    shipped = pack_of('[tool.t]\nclass = "IDEMPOTENT_WRITE"\nreach = ["path:/a"]')
+    shipped = pack_of('[tool.t]\nclass = "IDEMPOTENT_WRITE"\nreach = ["path:/a"]', source="shipped")
+    owner = pack_of('[tool.t]\nclass = "READ_ONLY"')
 
     def of(tool: Tool, *packs: Pack) -> Effect:
         return classify(with_packs(tool, packs, JUDGES), {}, PLACE)
@@ -157,6 +158,8 @@ def test_ec_38_a_project_pack_only_tightens_and_the_stricter_answer_holds() -> N
     assert of(a_tool("t"), shipped, strict) == Effect(NI, ("host:h.example", "path:/a"))
     declared = a_tool("t", Effect(NI, ("path:/b",)))
     assert of(declared, shipped) == Effect(NI, ("path:/a", "path:/b"))
+    assert of(declared, shipped, owner) == Effect(RO, ()), "the owner's own entry replaces the others"
+    assert of(declared, owner, strict) == Effect(NI, ("host:h.example",)), "and a project still tightens"
     assert with_packs(a_tool("other"), [shipped], JUDGES).effect is UNDECLARED
 
 
