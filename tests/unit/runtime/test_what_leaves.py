@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from surefoot.core.history import ResultGiven
-from surefoot.core.model import EffectClass, Kind, State, receipt_fields
+from surefoot.core.history import ResultGiven, UserWords
+from surefoot.core.model import Decision, EffectClass, Kind, State, TurnStatus, receipt_fields
 from surefoot.providers import contracts
 from surefoot.providers.anthropic import AnthropicWire
 from surefoot.providers.chat import ChatWire
@@ -169,5 +169,59 @@ def test_tr_129_a_decision_tells_who_made_it_how_they_were_let_in_and_on_which_f
         assert (too_long.status, too_long.body["code"]) == (400, "bad_request")
         messages = (await crew.session.history()).messages(crew.session.book)
         assert "bank's page" not in repr(messages), "a note is never sent to a model"
+
+    play(main)
+
+
+def test_tr_119_ec_48_verify_runs_nothing_tells_the_model_once_to_look_and_keeps_the_fence() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        verifier = rig.world.verifier()
+        verifier.far = True  # opening does not ask it, so nobody has looked yet
+
+        def tools(seconds: float) -> list[Any]:
+            acting = Behaviour(seconds_after=seconds)
+            return [rig.world.tool("pay", ONCE, reach=("host:h",), behaviour=acting, verifier=verifier)]
+
+        crew = await rig.own(
+            Setup(tools=tools(3600), steps=[{"calls": [{"name": "pay", "args": {"label": "a"}}]}])
+        )
+        crew.process.spawn(crew.controller.submit("pay"))
+        while not rig.world.effects:
+            await crew.session.scheduler.sleep(0.01)
+        crew.process.kill()
+        again = await rig.own(
+            Setup(tools=tools(0), steps=[{"text": "I look first."}, {"text": "Still looking."}])
+        )
+        (planned,) = again.actions.plan()
+        assert planned.decided.decision is Decision.VERIFY
+        await again.turn("go on")
+        await again.turn("and now?")
+        said = [one.facts or "" for one in again.model.asked[-1] if isinstance(one, UserWords)]
+        assert sum("To check before anything else" in facts for facts in said) == 1
+        assert len(rig.world.effects) == 1
+        assert (await again.call("pay", label="b")).reason == "fenced"
+
+    play(main)
+
+
+def test_tr_121_an_unattended_run_with_an_unknown_write_ends_in_stop_or_in_work_outside_its_reach() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        tools = [
+            rig.world.tool("pay", ONCE, reach=("host:h",), behaviour=Behaviour(fails="unknown")),
+            rig.world.tool("note", CONVERGING, reach=("path:/notes",)),
+        ]
+        steps = [
+            {"calls": [{"name": "pay", "args": {"label": "a"}}]},
+            {"calls": [{"name": "pay", "args": {"label": "again"}}]},
+            {"calls": [{"name": "note", "args": {"label": "b"}}]},
+            {"text": "The note is written; the payment waits for a person."},
+        ]
+        crew = await rig.own(Setup(tools=tools, steps=steps))
+        end = await crew.turn()
+        assert end.status is TurnStatus.COMPLETED, "it never waits for a press"
+        assert [effect.label for effect in rig.world.effects] == ["a", "b"]
+        assert len(crew.session.book.open()) == 1
 
     play(main)
