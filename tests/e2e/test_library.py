@@ -48,7 +48,9 @@ def test_a_guarded_function_runs_once_and_gives_its_stored_result_on_a_second_pa
     assert len((tmp_path / "effects").read_text().splitlines()) == 1
 
 
-def test_tr_31_ux_101_a_guarded_function_killed_after_its_effect_is_unknown_and_not_run_again(tmp_path: Path) -> None:
+def test_tr_31_ux_101_a_guarded_function_killed_after_its_effect_is_unknown_and_not_run_again(
+    tmp_path: Path,
+) -> None:
     killed = _run(tmp_path, die=True)
     assert killed.returncode == -signal.SIGKILL
     again = _run(tmp_path, killed.stdout.strip())
