@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import shutil
 import socket
 import sqlite3
 import subprocess
@@ -115,7 +114,7 @@ def git_world(line: str) -> Callable[[Path], Iterator[World]]:
         call = scoped(verifier, receipt(process={"git": git_record(wanted, work, os.environ)}))
 
         def drift() -> None:
-            shutil.rmtree(work / ".git")
+            (work / ".git").rename(folder / "former.git")  # kept, so that its inode is not given again
             git("init", "-q")
 
         yield World(verifier, call, lambda: _shell(line, work), drift)

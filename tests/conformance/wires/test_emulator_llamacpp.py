@@ -65,7 +65,10 @@ async def test_we_01_a_real_server_accepts_and_answers_in_the_same_form() -> Non
         endpoint = await server.start(lambda _: None)
         emulator.script([{"text": "yes yes"}], then="last")
         assert endpoint.key is not None
-        real = openai.AsyncOpenAI(base_url=endpoint.url, api_key=endpoint.key() or "", max_retries=0)
+        # That server announces keep-alive and closes after each stream, so no connection is used twice.
+        once = {"Connection": "close"}
+        key = endpoint.key() or ""
+        real = openai.AsyncOpenAI(base_url=endpoint.url, api_key=key, max_retries=0, default_headers=once)
         played = openai.AsyncOpenAI(base_url=emulator.base_url("llamacpp"), api_key="sk-x", max_retries=0)
         other = openai.AsyncOpenAI(base_url=emulator.base_url("compat"), api_key="sk-x", max_retries=0)
         async with real, played, other:
