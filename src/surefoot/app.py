@@ -39,7 +39,7 @@ from surefoot.runtime.guarded import Guarded
 from surefoot.runtime.live import Hooks, Looked, Permit, Permits
 from surefoot.runtime.models import EndpointModel, Model
 from surefoot.runtime.people import Asker, People
-from surefoot.runtime.permission import Mode, parse_rules
+from surefoot.runtime.permission import mode_of, parse_rules
 from surefoot.runtime.rewriting import fork
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
@@ -210,7 +210,7 @@ class App:
         permissions = self.settings.permissions
         roots = tuple(str(root) for root in self.place.roots)
         rules = parse_rules(permissions.allow, permissions.ask, permissions.deny, roots=roots)
-        people = People(session, rules, mode=Mode(permissions.mode), place=self.place, asker=self.asker)
+        people = People(session, rules, mode=mode_of(permissions.mode), place=self.place, asker=self.asker)
         services: dict[str, Any] = {}
         barrier = Barrier(
             session,

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.errors import SettingsError
-from surefoot.ledger.places import project_name, project_root
+from surefoot.ledger.places import project_folder, project_root
 
 SHARED_FILES = (".surefoot/config.toml", "surefoot.toml")
 OWN_FILE = ".surefoot/config.local.toml"
@@ -52,7 +52,7 @@ class Places:
 
     def ledger_folder(self, directory: Path) -> Path:
         """The folder of the ledger of the project that `directory` lies in."""
-        return self.ledgers / project_name(directory)
+        return project_folder(self.ledgers, directory)
 
 
 def places(environ: Mapping[str, str]) -> Places:

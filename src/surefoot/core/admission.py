@@ -279,12 +279,19 @@ def key_alive(*, lifetime_ms: int, age_ms: int | None, clock_behind: bool = Fals
 
 
 def code_needed(action: Action, receipt: Receipt, executor: ExecutorState) -> bool:
+    """`costs_code` for a receipt."""
+    return costs_code(action, judged_effect(receipt).effect_class, receipt.inspection or {}, executor)
+
+
+def costs_code(
+    action: Action, effect_class: EffectClass, inspection: Mapping[str, Any], executor: ExecutorState
+) -> bool:
     """Whether a decision goes against or beyond the evidence, so that two characters must be typed (UX-74)."""
     if action is Action.RELEASE and executor is not ExecutorState.ENDED:
         return True  # lifting the fence stops nothing that still runs, whatever its class (TR-124)
-    if judged_effect(receipt).effect_class.retry_safe:
+    if effect_class.retry_safe:
         return False
-    return action is Action.RELEASE or _beyond_evidence(action, receipt.inspection or {})
+    return action is Action.RELEASE or _beyond_evidence(action, inspection)
 
 
 def _beyond_evidence(action: Action, inspection: Mapping[str, Any]) -> bool:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from surefoot.core.lifecycle import Book
-from surefoot.core.model import JSON, Draft, Entry, Owner
+from surefoot.core.model import Draft, Entry, Owner
 
 Judge = Callable[[], "str | None"]
 """Called under the writer lock directly before the statement: a code refuses, None lets pass (TR-21).
@@ -204,8 +204,3 @@ class Ledger(Protocol):
     async def close(self) -> None:
         """Finish what was begun, catch derived tables up, let go of every lock. Deletes no file."""
         ...
-
-
-def owner_facts(owner: Owner) -> dict[str, JSON]:
-    """What may be shown of an owner."""
-    return {"host": owner.host, "pid": owner.pid}

@@ -18,6 +18,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from surefoot.core.admission import costs_code
+from surefoot.core.canonical import short_id as short_id
+from surefoot.core.model import Action, EffectClass, ExecutorState
 from surefoot.surfaces.words import cause, grade_word, mark, not_run, say, state_words
 
 Call = Mapping[str, Any]
@@ -26,7 +29,6 @@ Clock = Callable[[int], str]
 KEYS = {"confirm": "h", "deny": "n", "reject": "l", "release": "f", "retry": "r", "inspect": "i"}
 """The key of each action, the same on every surface (UX-71)."""
 
-STRICT_CLASSES = ("NON_IDEMPOTENT", "UNKNOWN")
 
 _ESCAPES = re.compile(
     r"\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # OSC, to its end or to the end of the text
@@ -61,18 +63,6 @@ def clean(text: object, *, lines: bool = False) -> str:
 def local_time(ms: int) -> str:
     """`12:01:07` in the zone of this machine."""
     return datetime.fromtimestamp(ms / 1000).astimezone().strftime("%H:%M:%S")
-
-
-def short_id(full: str, others: Iterable[str] = ()) -> str:
-    """Type and shortest unique ending of at least four characters; ordered ids begin alike."""
-    kind, _, rest = full.partition("_")
-    if not rest:
-        return full
-    endings = [other.partition("_")[2] for other in others if other != full]
-    for length in range(4, len(rest)):
-        if not any(ending.endswith(rest[-length:]) for ending in endings):
-            return f"{kind}_{rest[-length:]}"
-    return full
 
 
 def fact_key(call: Call) -> str:
@@ -136,18 +126,9 @@ def code_of(call: Call) -> str:
 
 
 def needs_code(action: str, call: Call) -> bool:
-    """Whether this decision goes against or beyond the evidence and costs the code (UX-74)."""
-    if action == "release" and executor_state(call) != "ended":
-        return True
-    if call.get("class") not in STRICT_CLASSES:
-        return False
-    inspection = call.get("inspection") or {}
-    if action == "release":
-        return True
-    if action == "confirm":
-        shows = inspection.get("state") in ("present", "postcondition_satisfied")
-        return not (shows and inspection.get("grade") in ("proof", "strong"))
-    return action == "deny" and inspection.get("state") != "absent_fenced"
+    """Whether this decision costs the code (UX-74); the rule is the runtime's own."""
+    inspection, executor = call.get("inspection") or {}, ExecutorState(executor_state(call))
+    return costs_code(Action(action), EffectClass(call["class"]), inspection, executor)
 
 
 def executor_state(call: Call) -> str:

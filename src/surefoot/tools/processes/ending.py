@@ -153,16 +153,6 @@ def _wait_for(members: Iterable[Member], until_boot_ms: int) -> None:
         os.close(descriptor)
 
 
-def ask_to_stop(path: str, why: str, pressed_boot_ms: int | None = None) -> bool:
-    """Hand a stop request to the supervisor of a run folder; False when nobody listens there."""
-    try:
-        with _opened(path) as descriptor, _connected(descriptor) as connection:
-            connection.sendall(stop_message(why, pressed_boot_ms))
-            return True
-    except OSError:
-        return False
-
-
 def stop_message(why: str, pressed_boot_ms: int | None = None) -> bytes:
     """The line that asks a supervisor to end its command."""
     return json.dumps({"do": "stop", "why": why, "pressedBoot": pressed_boot_ms}).encode() + b"\n"
