@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from surefoot.tools.classify.grammar import (
     NotUnderstood,
@@ -23,9 +22,7 @@ from surefoot.tools.classify.grammar import (
     substitutions,
     word_of,
 )
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from surefoot.tools.classify.tree import Node
 
 _QUIET_REDIRECT = re.compile(r"(?:[012]?>&[12]|(?:[12&]?>>?|[0]?<)\s*/dev/null)")
 _DOCUMENT = re.compile(r"""\"\$\(cat <<'(\w+)'\n((?:(?!\1\n).*\n)*)\1\n?\s*\)\"""")

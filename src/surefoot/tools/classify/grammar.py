@@ -14,10 +14,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from surefoot.tools.classify.tree import Node, TooManyParts, syntax_tree
 
 MOST_BYTES = 64 * 1024
 MOST_NODES = 20_000
@@ -59,14 +57,6 @@ UNSEEN = Word("…", literal=False)
 """Stands for arguments that are only known when the command runs (`xargs`, `find -exec`)."""
 
 
-@functools.cache
-def _parser() -> Any:
-    import tree_sitter
-    import tree_sitter_bash
-
-    return tree_sitter.Parser(tree_sitter.Language(tree_sitter_bash.language()))
-
-
 def parse(text: str) -> Node:
     """Parse `text`; raise `NotUnderstood` above the limits of EC-5, on an error, and on bytes no node covers."""
     try:
@@ -77,15 +67,22 @@ def parse(text: str) -> Node:
         raise NotUnderstood("the command is longer than 64 KiB")
     if any(byte < 32 and byte not in (9, 10) for byte in source) or 127 in source:
         raise NotUnderstood("the command holds a control character")
-    root: Node = _parser().parse(source).root_node
+    return _tree(source)
+
+
+@functools.lru_cache(maxsize=32)
+def _tree(source: bytes) -> Node:
+    """One call asks about the same line several times: its class, its reach, its writes."""
+    try:
+        root = syntax_tree(source, MOST_NODES)
+    except TooManyParts:
+        raise NotUnderstood("the command has more than 20 000 parts") from None
     _check(root, source)
     return root
 
 
 def _check(root: Node, source: bytes) -> None:
     """Every byte outside a leaf must be a blank: a shell would read what the tree left out."""
-    if count_nodes(root) > MOST_NODES:
-        raise NotUnderstood("the command has more than 20 000 parts")
     end = 0
     for node in leaves(root):
         if node.is_error or node.is_missing:
@@ -113,25 +110,15 @@ def leaves(root: Node) -> Iterator[Node]:
     stack = [root]
     while stack:
         node = stack.pop()
-        if node.is_error or node.child_count == 0 or node.type in _OPAQUE:
+        if node.is_error or not node.children or node.type in _OPAQUE:
             yield node
         else:
             stack.extend(reversed(node.children))
 
 
-def count_nodes(root: Node) -> int:
-    """All nodes of a tree, stopping just above the limit."""
-    stack, count = [root], 0
-    while stack and count <= MOST_NODES:
-        node = stack.pop()
-        count += 1
-        stack.extend(node.children)
-    return count
-
-
 def source_of(node: Node) -> str:
     """The text of a node."""
-    return (node.text or b"").decode("utf-8")
+    return node.text.decode("utf-8")
 
 
 def word_of(node: Node) -> Word:
@@ -148,7 +135,7 @@ def word_of(node: Node) -> Word:
     if kind == "brace_expression":
         return Word(raw, glob=True)
     if kind in ("extglob_pattern", "regex"):
-        if node.named_child_count or _SPECIAL.search(raw):
+        if node.named_children or _SPECIAL.search(raw):
             return Word(raw, literal=False, glob=True)
         return Word(raw, glob=True)
     if kind in ("simple_expansion", "expansion", "arithmetic_expansion"):
@@ -162,7 +149,7 @@ def word_of(node: Node) -> Word:
 
 
 def _bare(node: Node, raw: str) -> Word:
-    if node.named_child_count:
+    if node.named_children:
         raise NotUnderstood("a word with parts")
     text, plain, index = [], [], 0
     while index < len(raw):
@@ -191,7 +178,7 @@ def _braces(text: str) -> bool:
 def _quoted(node: Node, raw: str) -> Word:
     """Text in double quotes: the slices between its expansions are literal."""
     base, literal, end = node.start_byte, True, 1
-    source = node.text or b""
+    source = node.text
     pieces: list[bytes] = []
     for child in node.named_children:
         if child.type == "string_content":
@@ -262,7 +249,7 @@ def _harmless(node: Node, raw: str) -> None:
 
 def refuse_line_end_inside(node: Node) -> None:
     """Raise when a line ends between the children of one command: a shell would begin another there."""
-    source, base = node.text or b"", node.start_byte
+    source, base = node.text, node.start_byte
     for before, after in pairwise(node.children):
         gap = source[before.end_byte - base : after.start_byte - base]
         if b"\n" in gap.replace(b"\\\n", b""):
@@ -297,7 +284,7 @@ def check_heredoc(node: Node) -> None:
 
 
 def _hidden_in_body(body: Node) -> None:
-    source, base, end = body.text or b"", body.start_byte, 0
+    source, base, end = body.text, body.start_byte, 0
     for child in body.named_children:
         if child.type == "heredoc_content":
             continue

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass
@@ -31,9 +30,7 @@ from surefoot.tools.classify.grammar import (
 )
 from surefoot.tools.classify.programs import harmless_test, variable
 from surefoot.tools.classify.scene import Answer, Scene, join, lexical, spots, unknown, written
-
-if TYPE_CHECKING:
-    from tree_sitter import Node
+from surefoot.tools.classify.tree import Node
 
 _WRITING = {">": EffectClass.IDEMPOTENT_WRITE, ">|": EffectClass.IDEMPOTENT_WRITE}
 _WRITING |= {"&>": EffectClass.IDEMPOTENT_WRITE, ">&": EffectClass.IDEMPOTENT_WRITE}
@@ -531,6 +528,6 @@ def _either(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple
 
 def _flat(node: Node) -> list[Node]:
     """Words and operators of a condition, in order."""
-    if node.type in _WORDS or node.type == "test_operator" or node.child_count == 0:
+    if node.type in _WORDS or node.type == "test_operator" or not node.children:
         return [node]
     return [leaf for child in node.children for leaf in _flat(child)]

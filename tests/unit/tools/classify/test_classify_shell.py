@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +21,9 @@ PLACE = Place(
     remotes={"origin": "host.example/o/n", "fork": "host.example/me/n"},
     home=Path("/home/lin"),
 )
+
+
+WIDE = ("{{{0}", "echo {{{0}..3}}", "${{{0}", "a{0}=1", "<<{0}", "$(({0}", "[[ a =~ {0} ]]", "{0}")
 
 
 def judged(command: str, place: Place = PLACE) -> tuple[EffectClass, tuple[str, ...]]:
@@ -54,6 +60,31 @@ def test_ec_5_what_cannot_be_read_is_unknown(command: str) -> None:
 def test_ec_5_deep_nesting_is_unknown_and_does_not_raise() -> None:
     assert classify_shell("(" * 3000 + "ls" + ")" * 3000, PLACE).effect.effect_class is UNKNOWN
     assert classify_shell("echo " + "$(echo " * 500 + "rm" + ")" * 500, PLACE).effect.effect_class is not NON
+
+
+def test_ec_5_wide_characters_never_end_the_process() -> None:
+    """The grammar's scanner reads past a table for a wide character after `{`; it must never see one."""
+    lines = [
+        shape.format(chr(code))
+        for code in range(0x80, 0x110000, 0x3FD)
+        if not 0xD800 <= code < 0xE000
+        for shape in WIDE
+    ]
+    child = "import json, sys; from surefoot.tools.classify.tree import syntax_tree\n"
+    child += "for line in json.load(sys.stdin): syntax_tree(line.encode(), 99)\nprint('alive')"
+    ran = subprocess.run(
+        [sys.executable, "-c", child], input=json.dumps(lines), capture_output=True, text=True, check=False
+    )
+    assert (ran.returncode, ran.stdout) == (0, "alive\n")
+
+
+def test_ec_5_a_wide_character_is_a_part_of_a_word_and_never_of_a_name() -> None:
+    assert judged("cat 'é.txt' ü") == (READ, ())
+    assert judged("touch é") == judged("touch 'é'")
+    assert judged("touch é")[1] == ("path:/w/é",)
+    assert is_unknown("é=1")
+    assert is_unknown("é=1 ls")
+    assert is_unknown("ls\u2028touch a")
 
 
 def test_ec_6_the_same_command_and_place_give_the_same_answer() -> None:
