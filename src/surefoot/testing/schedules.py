@@ -249,10 +249,11 @@ async def owned(play: Play, steps: Sequence[dict[str, Any]]) -> Crew | None:
 async def begin(play: Play, setup: Setup, wrap: Any, *, take_over: bool) -> Crew | None:
     """Own the session and judge what was left; no body may be entered and no model asked by that."""
     before = len(play.rig.world.bodies)
+    # An owner that lives while this one waits may enter bodies of its own and die before the end.
+    others = any(process.alive for process in play.rig.sim.processes)
     crew = await play.rig.try_own(setup, wrap=wrap, take_over=take_over)
     if crew is not None:
         play.tell(f"{crew.name} owns the session")
-        others = any(process.alive for process in play.rig.sim.processes if process is not crew.process)
         if not others and len(play.rig.world.bodies) != before:
             play.fault("broken rule", "opening the session ran a tool")
         if crew.model.asked:
@@ -551,10 +552,11 @@ def play_seed(seed: int) -> Play:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run many seeds and print what was found; 1 when a law was broken."""
     parser = argparse.ArgumentParser(prog="python -m surefoot.testing.schedules")
-    parser.add_argument("--seeds", type=int, default=2000, help="how many seeds, from 0")
+    parser.add_argument("--seeds", type=int, default=2000, help="how many seeds")
+    parser.add_argument("--first", type=int, default=0, help="the seed to begin with")
     parser.add_argument("--seed", type=int, help="replay this one and tell its story")
     given = parser.parse_args(arguments)
-    seeds = [given.seed] if given.seed is not None else range(given.seeds)
+    seeds = [given.seed] if given.seed is not None else range(given.first, given.first + given.seeds)
     began, found, met = time.monotonic(), Counter[str](), Counter[str]()
     for seed in seeds:
         play = play_seed(seed)
