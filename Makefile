@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: traceability demo test check fast bench crash matrix recovery-matrix damages sim local live prompt-ab clean requirements setup format
+.PHONY: traceability demo test check fast bench crash matrix every-byte recovery-matrix damages sim local live prompt-ab clean requirements setup format
 
 setup: $(STAMP)
 
@@ -36,6 +36,11 @@ crash: setup           ## make crash KILLS=2000: random kills, prints double eff
 
 matrix: setup          ## every cell of the fault matrix, printed and written to docs/reference/fault-matrix.md
 	$(BIN)/python -m surefoot.testing.matrix --write docs/reference/fault-matrix.md
+
+every-byte: setup      ## a bit flipped and the tail cut at each byte of a ledger and its log (about half an hour)
+	EVERY_BYTE=1 $(PYTEST) -q -n 2 --dist worksteal -p no:cacheprovider -o tmp_path_retention_policy=none \
+	    $(if $(wildcard /dev/shm),--basetemp=/dev/shm/surefoot-every-byte) \
+	    -k "bit_flipped or tail_cut" tests/crash/test_fault_matrix_beyond.py
 
 recovery-matrix: setup ## models, wires and faults against the emulator, beside the published figures
 	$(BIN)/python -m surefoot.testing.recovery_matrix

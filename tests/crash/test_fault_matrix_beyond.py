@@ -1,7 +1,7 @@
 """TR-187: what goes wrong beside the steps of a call: clocks, sleep, disks, folders, bits.
 
-The bit and tail tests visit every byte when `EVERY_BYTE=1`; otherwise a sample whose first
-byte a seed chooses (`MATRIX_SEED`, shown when a test fails).
+The bit and tail tests visit every byte when `EVERY_BYTE=1` (`make every-byte`), in parts that can
+run side by side; otherwise a sample whose first byte a seed chooses (`MATRIX_SEED`, shown when a test fails).
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ RUNNING = "append[attempt.process].after"
 RECONCILED = "append[attempt.closed+turn+hand_off]"
 WAITS = "while ! test -e go; do sleep 0.01; done; echo effect >> effects"
 SEED = int(os.environ.get("MATRIX_SEED", "7"))
+EVERY_BYTE = os.environ.get("EVERY_BYTE") == "1"
+PARTS = 64 if EVERY_BYTE else 1
 
 
 def told(ended: Ended) -> list[tuple[str, str | None]]:
@@ -317,10 +319,10 @@ async def read_all(folder: Path, session: str) -> list[Any]:
     return entries
 
 
-def offsets(size: int, samples: int) -> Iterable[int]:
-    """Every byte, or about so many of them from a seeded start, always the last."""
-    if os.environ.get("EVERY_BYTE") == "1":
-        return range(size)
+def offsets(size: int, part: int, samples: int = 150) -> Iterable[int]:
+    """Every byte of a part, or about so many of them from a seeded start, always the last."""
+    if EVERY_BYTE:
+        return range(part, size, PARTS)
     step = max(1, size // samples)
     return [*range(random.Random(SEED).randrange(step), size, step), size - 1]
 
@@ -347,24 +349,34 @@ def files_of(original: Original) -> Iterator[tuple[str, int]]:
             yield name, (original.folder / name).stat().st_size
 
 
-def test_tr_187_a_bit_flipped_anywhere_is_noticed_or_changes_nothing(original: Original) -> None:
+def unnoticed(
+    original: Original, part: int, change: Callable[[bytearray, int], None]
+) -> list[tuple[str, int]]:
+    """The places of this part where a change says something else and nobody notices."""
     numbers = itertools.count(1)
+    found = []
     for name, size in files_of(original):
-        for offset in offsets(size, 150) if size else ():
-            bit = 1 << (offset % 8)
+        for offset in offsets(size, part) if size else ():
 
-            def flip(content: bytearray, offset: int = offset, bit: int = bit) -> None:
-                content[offset] ^= bit
+            def here(content: bytearray, offset: int = offset) -> None:
+                change(content, offset)
 
-            assert damaged(original, name, flip, next(numbers)), (name, offset, bit, f"MATRIX_SEED={SEED}")
+            if not damaged(original, name, here, next(numbers)):
+                found.append((name, offset))
+    return found
 
 
-def test_tr_187_a_tail_cut_anywhere_is_noticed_or_loses_nothing(original: Original) -> None:
-    numbers = itertools.count(1)
-    for name, size in files_of(original):
-        for offset in offsets(size, 150) if size else ():
+@pytest.mark.parametrize("part", range(PARTS))
+def test_tr_187_a_bit_flipped_anywhere_is_noticed_or_changes_nothing(original: Original, part: int) -> None:
+    def flip(content: bytearray, offset: int) -> None:
+        content[offset] ^= 1 << (offset % 8)
 
-            def cut(content: bytearray, offset: int = offset) -> None:
-                del content[offset:]
+    assert unnoticed(original, part, flip) == [], f"MATRIX_SEED={SEED}"
 
-            assert damaged(original, name, cut, next(numbers)), (name, offset, f"MATRIX_SEED={SEED}")
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_tr_187_a_tail_cut_anywhere_is_noticed_or_loses_nothing(original: Original, part: int) -> None:
+    def cut(content: bytearray, offset: int) -> None:
+        del content[offset:]
+
+    assert unnoticed(original, part, cut) == [], f"MATRIX_SEED={SEED}"
