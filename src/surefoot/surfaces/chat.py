@@ -29,7 +29,7 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
-from surefoot.surfaces import plain, view
+from surefoot.surfaces import notices, plain, view
 from surefoot.surfaces.chat_lines import (
     GUTTER,
     KEY_HELP,
@@ -315,19 +315,15 @@ class Chat:
             self._receipt(facts["receipt"].to_json())
         elif kind == "progress":
             self._progress(str(facts.get("text", "")))
-        elif kind == "outcome_withheld":
-            self.say(say("outcome_not_written", self.screen.language))
         elif kind == "provider_refused":
             self._keep(asyncio.ensure_future(self._show_refusal()))
-        elif kind == "discard":
-            self.stream.finish()  # what was shown of it is no answer (PR-64)
-            self.say(say("discarded", self.screen.language))
         elif kind == "model_wait":
             self.say(view.wait_line(facts, self.screen.language))
-        elif kind not in ("turn", "user", "assistant", "question", "answer", "hand_off", "host", "incident"):
-            told = facts.get("text") or facts.get("message") or facts.get("cause")
-            if told:
-                self.say(f"{kind}: {view.clean(told)}")
+        else:
+            if kind == "discard":
+                self.stream.finish()  # what was shown of it is no answer (PR-64)
+            told = notices.line(kind, facts, self.screen.language, ascii_only=self.screen.ascii_only)
+            self.say(*([told] if told else []))
 
     async def _show_refusal(self) -> None:
         """The protocol card of a refused history (UX-124)."""

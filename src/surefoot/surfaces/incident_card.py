@@ -36,6 +36,11 @@ def lines(card: Mapping[str, Any], language: str) -> list[str]:
         shown.append(_told(LINES["trace"], language, trace=clean(card["trace_id"])))
     if card.get("rules"):
         shown.append(_told(LINES["rules"], language, rules=", ".join(map(clean, card["rules"]))))
+    shown += [
+        _told(LINES[key], language, value=clean(card[key]))
+        for key in ("code", "param", "endpoint", "contract")
+        if card.get(key)
+    ]
     counts = {"done": card.get("done_calls") or 0, "open": card.get("open_calls") or 0}
     shown.append(_told(LINES["done"], language, **counts))
     if card.get("offered"):

@@ -156,6 +156,10 @@ LINES: Mapping[str, Texts] = {
     ),
     "trace": ("trace id {trace}", "跟踪号 {trace}", "追蹤號 {trace}"),
     "rules": ("rules {rules}", "规则 {rules}", "規則 {rules}"),
+    "code": ("code {value}", "代码 {value}", "代碼 {value}"),
+    "param": ("parameter {value}", "参数 {value}", "參數 {value}"),
+    "endpoint": ("endpoint {value}", "端点 {value}", "端點 {value}"),
+    "contract": ("contract {value}", "契约 {value}", "契約 {value}"),
     "done": (
         "Done so far: {done} calls; may have happened: {open}.",
         "已完成 {done} 次调用；可能已发生 {open} 次。",

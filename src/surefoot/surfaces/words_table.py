@@ -332,11 +332,6 @@ SENTENCES: Mapping[str, Texts] = {
         "{attempt} 的 {command} 仍在运行，进程 {pid}，日志 {log}",
         "{attempt} 的 {command} 仍在執行，行程 {pid}，記錄 {log}",
     ),
-    "outcome_not_written": (
-        "The tool ran and its outcome could not be recorded yet.",
-        "工具已运行，结果还没能写入。",
-        "工具已執行，結果還沒能寫入。",
-    ),
     "way_out": (
         "Blocked by {attempt}, which may have reached {reach}. Reading works. To decide: {command}",
         "被 {attempt} 拦住，它可能已到达 {reach}。读取照常。决定请用：{command}",
@@ -523,11 +518,6 @@ SENTENCES: Mapping[str, Texts] = {
         "The processes of {attempt} are not proven gone; still seen: {pids}.",
         "无法证明 {attempt} 的进程已不在；仍可见：{pids}。",
         "無法證明 {attempt} 的行程已不在；仍可見：{pids}。",
-    ),
-    "discarded": (
-        "What was shown of this reply does not count; it is asked for once more.",
-        "此回复中已显示的部分不算数，正在再次请求。",
-        "此回覆中已顯示的部分不算數，正在再次請求。",
     ),
     "end_next": ("next: {command}", "下一步：{command}", "下一步：{command}"),
 }

@@ -88,3 +88,10 @@ def test_pr_81_a_first_word_that_begins_like_an_id_is_one_and_all_else_is_guidan
     assert parted(("inc_abc", "go", "on")) == ("inc_abc", "go on")
     assert parted(("go", "inc_abc")) == (None, "go inc_abc")
     assert parted(("/etc/passwd",)) == (None, "/etc/passwd")
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pr_16_a_person_gets_the_identifiers_beside_the_kind(language: str) -> None:
+    where = {"code": "E-17", "param": "messages[2].id", "endpoint": "work", "contract": "acme/chat"}
+    text = "\n".join(incident_card.lines({**CARD, **where}, language))
+    assert all(value in text for value in where.values())

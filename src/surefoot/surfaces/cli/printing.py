@@ -20,7 +20,7 @@ from surefoot import __version__
 from surefoot.core.model import Notice
 from surefoot.errors import SurefootError
 from surefoot.runtime.permission import EDITS
-from surefoot.surfaces import incident_card, plain, verdict, view
+from surefoot.surfaces import incident_card, notices, plain, verdict, view
 from surefoot.surfaces.cli import running
 from surefoot.surfaces.cli.naming import known_as
 from surefoot.surfaces.cli.output import complain, say_json, say_lines
@@ -271,7 +271,7 @@ class _Run:
             self._receipt(facts, session)
         elif notice.kind == "answer" and facts.get("verdict") == "unattended":
             self.ending = replace(self.ending, question_unanswered=True)
-        elif notice.kind not in ("text", "progress", "turn", "user", "question", "local_model"):
+        else:
             self._say_notice(notice)
 
     def _receipt(self, facts: dict[str, Any], session: str) -> None:
@@ -292,12 +292,12 @@ class _Run:
             complain([view.receipt_line(receipt, look.language, ascii_only=look.ascii_only)])
 
     def _say_notice(self, notice: Notice) -> None:
+        look = self.wish.look
         if notice.kind == "model_wait":
-            complain([view.wait_line(notice.facts, self.wish.look.language)])
-            return
-        text = notice.facts.get("text") or notice.facts.get("message") or notice.facts.get("cause")
-        if text:
-            complain([f"{notice.kind}: {view.clean(text)}"])
+            told: str | None = view.wait_line(notice.facts, look.language)
+        else:
+            told = notices.line(notice.kind, notice.facts, look.language, ascii_only=look.ascii_only)
+        complain([told] if told else [])
 
     def _line(self, document: dict[str, Any]) -> None:
         if self.wish.output == "stream-json" and not self._reader_gone:

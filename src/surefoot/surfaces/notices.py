@@ -1,0 +1,115 @@
+"""One line per notice, the same on every surface. Pure.
+
+Owns: which notices are told as a sentence of their own, and how their facts fill it.
+Does not own: the texts (`words_notices`), what a surface draws of its own accord
+(streams, receipts, questions, cards), when something is told (`runtime`).
+Promises: surface:same-story.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from surefoot.core.canonical import short_id
+from surefoot.surfaces.view import clean
+from surefoot.surfaces.words import LANGUAGES, mark, refusal, say
+from surefoot.surfaces.words_notices import NOTICES
+
+Facts = Mapping[str, Any]
+
+DRAWN = frozenset(
+    {
+        "text", "receipt", "progress", "turn", "user", "assistant", "question", "answer", "hand_off", "host",
+        "incident", "provider_refused", "model_wait", "rewound", "local_model",
+    }
+)  # fmt: skip
+"""Kinds that have a drawing of their own, or tell a person nothing."""
+
+
+def line(kind: str, facts: Facts, language: str, *, ascii_only: bool = False) -> str | None:
+    """The sentence of a notice; None for what is drawn otherwise. A kind of a newer version is named, not hidden."""
+    if kind in DRAWN:
+        return None
+    if kind == "check_stopped":
+        sign = mark("released", ascii_only=ascii_only)
+        return f"{sign} {clean(facts.get('tool') or '?')}: {say('check_stopped', language)} {_id(facts, 'attemptId')}"
+    if kind not in NOTICES:
+        told = facts.get("text") or facts.get("message") or facts.get("cause")
+        return f"{kind}: {clean(told)}" if told else None
+    fill = _FILLED.get(kind)
+    return sentence(kind, language, **(fill(facts, language) if fill else _plain(facts, language)))
+
+
+def sentence(key: str, language: str, **values: Any) -> str:
+    """A text of the table of notices with its values."""
+    return NOTICES[key][LANGUAGES.index(language)].format(**values)
+
+
+def _id(facts: Facts, name: str) -> str:
+    return short_id(str(facts.get(name) or "att_"))
+
+
+def _plain(facts: Facts, language: str) -> dict[str, Any]:
+    return {
+        "attempt": _id(facts, "attemptId"),
+        "tool": clean(facts.get("tool") or "?"),
+        "cause": clean(facts.get("cause") or facts.get("text") or "?"),
+    }
+
+
+def _beside(facts: Facts, language: str) -> dict[str, Any]:
+    unknown = _id(facts, "unknown")
+    session = short_id(str(facts.get("sessionId") or "ses_"))
+    command = f"surefoot recover {unknown}"
+    return {**_plain(facts, language), "unknown": unknown, "session": session, "command": command}
+
+
+def _dropped(facts: Facts, language: str) -> dict[str, Any]:
+    code = str(facts.get("code") or "bad_request")
+    word = say(str(facts.get("action") or "inspect"), language)
+    return {**_plain(facts, language), "word": word, "code": code, "sentence": refusal(code, language)}
+
+
+def _waits(facts: Facts, language: str) -> dict[str, Any]:
+    seconds = f"{float(facts.get('waitSeconds') or 0):g}"
+    number = facts.get("try") or "?"
+    return {**_plain(facts, language), "seconds": seconds, "number": number, "of": facts.get("of") or "?"}
+
+
+def _compacted(facts: Facts, language: str) -> dict[str, Any]:
+    counts = facts.get("counts") or {}
+    listed = " · ".join(f"{count} {clean(group)}" for group, count in sorted(counts.items()))
+    return {"messages": facts.get("messages", 0), "counts": listed or "0"}
+
+
+def _repeated(facts: Facts, language: str) -> dict[str, Any]:
+    return {**_plain(facts, language), "earlier": _id(facts, "earlier")}
+
+
+def _recovered(facts: Facts, language: str) -> dict[str, Any]:
+    return {"repairs": facts.get("repairs", 0), "incident": short_id(str(facts.get("incidentId") or "inc_"))}
+
+
+def _ended(facts: Facts, language: str) -> dict[str, Any]:
+    code, signal = facts.get("exitCode"), facts.get("signal")
+    if signal is not None:
+        end = sentence("end_signal", language, number=signal)
+    elif code is not None:
+        end = sentence("end_exit", language, number=code)
+    else:
+        end = sentence("end_unrecorded", language)
+    shown = {"command": clean(facts.get("command") or "?"), "log": clean(facts.get("log") or "-")}
+    return {**_plain(facts, language), **shown, "end": end}
+
+
+_FILLED: Mapping[str, Callable[[Facts, str], dict[str, Any]]] = {
+    "advised": _beside,
+    "open_elsewhere": _beside,
+    "parked_dropped": _dropped,
+    "tool_wait": _waits,
+    "compacted": _compacted,
+    "repeats_settled": _repeated,
+    "recovered_request": _recovered,
+    "background_end": _ended,
+}

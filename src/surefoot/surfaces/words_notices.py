@@ -1,0 +1,134 @@
+"""The words of notices in three languages, as data: one sentence per kind. Pure.
+
+Owns: what is told when something happens that belongs to no call on screen: a write beside an
+unknown one, a stopped check, the end of a background command, a turn that is not written yet.
+Does not own: which facts a notice has (`runtime`), which sentence is told (`notices`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from surefoot.surfaces.words_table import Texts
+
+NOTICES: Mapping[str, Texts] = {
+    "advised": (
+        "{attempt} went on beside {unknown} ({tool}), which may have happened; nobody has decided about it yet. "
+        "Decide: {command}",
+        "{attempt} 已在 {unknown}（{tool}）旁边执行，后者可能已发生，还没有人决定。决定请用：{command}",
+        "{attempt} 已在 {unknown}（{tool}）旁邊執行，後者可能已發生，還沒有人決定。決定請用：{command}",
+    ),
+    "open_elsewhere": (
+        "{attempt} went on beside {unknown} ({tool}) of session {session}, which may have happened; nobody has "
+        "decided about it yet. Decide: {command}",
+        "{attempt} 已在会话 {session} 的 {unknown}（{tool}）旁边执行，后者可能已发生，"
+        "还没有人决定。决定请用：{command}",
+        "{attempt} 已在工作階段 {session} 的 {unknown}（{tool}）旁邊執行，後者可能已發生，"
+        "還沒有人決定。決定請用：{command}",
+    ),
+    "effect_after_absent": (
+        "{attempt} did happen after all, although it had been called absent.",
+        "{attempt} 其实已经发生，此前却被认为没有发生。",
+        "{attempt} 其實已經發生，此前卻被認為沒有發生。",
+    ),
+    "not_reconciled": (
+        "What the last run left could not be written down yet: {cause} Nothing runs until it can.",
+        "上次运行留下的情况还无法写入：{cause} 在此之前不会执行任何操作。",
+        "上次執行留下的情況還無法寫入：{cause} 在此之前不會執行任何操作。",
+    ),
+    "not_inspected": (
+        "What was looked at could not be written down: {cause} The fence holds; look again later.",
+        "检查的结果无法写入：{cause} 拦阻仍在，请稍后再检查。",
+        "檢查的結果無法寫入：{cause} 攔阻仍在，請稍後再檢查。",
+    ),
+    "tool_without_class": (
+        "{tool} declares no effect class: each of its calls counts as one of which nothing is known, and fences "
+        "everything.",
+        "{tool} 没有声明影响类别：它的每次调用都按影响未知处理，并拦住一切写入。",
+        "{tool} 沒有宣告影響類別：它的每次呼叫都按影響未知處理，並攔住一切寫入。",
+    ),
+    "parked_dropped": (
+        "Your press for {attempt} ({word}) was not recorded: {code}: {sentence}",
+        "你对 {attempt} 的决定（{word}）没有写入：{code}：{sentence}",
+        "你對 {attempt} 的決定（{word}）沒有寫入：{code}：{sentence}",
+    ),
+    "turn_not_recorded": (
+        "The end of this turn is not written yet: {cause} It will be written before the next one begins.",
+        "这一轮的结束还没有写入：{cause} 它会在下一轮开始前写入。",
+        "這一輪的結束還沒有寫入：{cause} 它會在下一輪開始前寫入。",
+    ),
+    "outcome_withheld": (
+        "The tool ran and its outcome could not be recorded yet.",
+        "工具已运行，结果还没能写入。",
+        "工具已執行，結果還沒能寫入。",
+    ),
+    "discard": (
+        "What was shown of this reply does not count; it is asked for once more.",
+        "此回复中已显示的部分不算数，正在再次请求。",
+        "此回覆中已顯示的部分不算數，正在再次請求。",
+    ),
+    "empty_reply": (
+        "The model answered without a word; it is asked once more.",
+        "模型没有回答任何内容，正在再问一次。",
+        "模型沒有回答任何內容，正在再問一次。",
+    ),
+    "tool_wait": (
+        "{tool} is tried again in {seconds} s (try {number} of {of}).",
+        "{tool} 将在 {seconds} 秒后再试（第 {number} 次，共 {of} 次）。",
+        "{tool} 將在 {seconds} 秒後再試（第 {number} 次，共 {of} 次）。",
+    ),
+    "compacting": (
+        "The model is asked for a summary; Stop ends that.",
+        "正在请模型写摘要；停止键可结束它。",
+        "正在請模型寫摘要；停止鍵可結束它。",
+    ),
+    "compacted": (
+        "{messages} messages are replaced by notes, for the model only. Calls in them: {counts}.",
+        "{messages} 条消息已由笔记代替，仅对模型而言。其中的调用：{counts}。",
+        "{messages} 則訊息已由筆記代替，僅對模型而言。其中的呼叫：{counts}。",
+    ),
+    "summary_missing": (
+        "There is no summary of the model: {cause}",
+        "没有得到模型的摘要：{cause}",
+        "沒有得到模型的摘要：{cause}",
+    ),
+    "repeats_settled": (
+        "{attempt} repeats {earlier}, which is settled and which the model sees only in its notes.",
+        "{attempt} 重复了 {earlier}，后者已有定论，模型只在笔记中看到它。",
+        "{attempt} 重複了 {earlier}，後者已有定論，模型只在筆記中看到它。",
+    ),
+    "recovery_not_recorded": (
+        "The record of this recovery could not be written: {cause}",
+        "这次恢复的记录无法写入：{cause}",
+        "這次復原的記錄無法寫入：{cause}",
+    ),
+    "recovered_request": (
+        "The history was sent once more with {repairs} changes on the copy. The one recovery of {incident} is spent.",
+        "历史已再发送一次，副本上有 {repairs} 处改动。{incident} 唯一的恢复机会已用完。",
+        "歷史已再送出一次，副本上有 {repairs} 處改動。{incident} 唯一的復原機會已用完。",
+    ),
+    "background_end": (
+        "{command} ({attempt}), which ran in the background, has ended: {end} Log: {log}",
+        "在后台运行的 {command}（{attempt}）已结束：{end} 日志：{log}",
+        "在背景執行的 {command}（{attempt}）已結束：{end} 記錄：{log}",
+    ),
+    "end_exit": ("exit code {number}.", "退出码 {number}。", "結束碼 {number}。"),
+    "end_signal": ("signal {number}.", "信号 {number}。", "訊號 {number}。"),
+    "end_unrecorded": ("nothing says how.", "没有记录它如何结束。", "沒有記錄它如何結束。"),
+    "looks_only": (
+        "Looking only: {turns} model requests at most, proven readers and the recovery tool; nothing else runs.",
+        "只查看：最多 {turns} 次模型请求，只用已证实的读取工具和 recovery 工具，不执行其他操作。",
+        "只查看：最多 {turns} 次模型請求，只用已證實的讀取工具和 recovery 工具，不執行其他操作。",
+    ),
+    "copied": (
+        "Copied from {attempt} of session {session}.",
+        "复制自会话 {session} 的 {attempt}。",
+        "複製自工作階段 {session} 的 {attempt}。",
+    ),
+    "there_decided": ("There: {what}.", "在那里：{what}。", "在那裡：{what}。"),
+    "there_open": (
+        "There nobody had decided when it was looked at.",
+        "检查时那里还没有人决定。",
+        "檢查時那裡還沒有人決定。",
+    ),
+}
