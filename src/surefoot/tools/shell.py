@@ -27,7 +27,7 @@ from surefoot.tools.processes.client import Command, ProcessServer, Supervised
 from surefoot.tools.processes.output import follow_log
 from surefoot.tools.processes.preparing import KEY_VARIABLE, Refused, reading, without_ours, write_intents
 from surefoot.tools.processes.runs import RunFolder
-from surefoot.tools.processes.seen import ProcessState, Seen, end_words, look, outcome_of
+from surefoot.tools.processes.seen import ProcessState, Seen, look, outcome_of
 from surefoot.tools.verifying import git_stood, shell_verifier
 
 DEFAULT_SECONDS = 120
@@ -287,11 +287,10 @@ def _ended_line(text: str) -> str:
 async def _background(server: ProcessServer, job: Supervised, ready: _Ready) -> Outcome:
     """Succeeded once it is claimed and has lived a while; one that ends sooner is told by its end."""
     started = await asyncio.shield(job.running)
-    seconds = server.limits.background_probe_seconds
+    seconds = server.limits.background_probe_seconds  # an end after it is told by `background.Ends`
     await asyncio.wait({job.exited}, timeout=seconds if started else None)
     if job.exited.done():
         return _outcome(server, job, ready)
-    server.spawn(_tell_end(server, job, ready), f"background {ready.run.attempt_id}")
     pid = (started or {}).get("pid")
     text = f"Runs in the background as {ready.run.attempt_id} (pid {pid}). Its output goes to {ready.run.log}"
     return Outcome(text, executor="alive")
@@ -331,12 +330,3 @@ async def _noted(attempt: LiveAttempt, keys: Mapping[str, Any]) -> None:
     # Best effort: the run folder holds the same, so a ledger that refuses costs nothing.
     with contextlib.suppress(SurefootError, Signal):
         await attempt.note(keys)
-
-
-async def _tell_end(server: ProcessServer, job: Supervised, ready: _Ready) -> None:
-    """A background command ended while its agent lives: told once (UX-157)."""
-    await asyncio.shield(job.exited)
-    if server.on_background_end is not None:
-        seen = server.seen(job, ready.record)
-        words = end_words(seen) if seen.state is ProcessState.EXITED else seen.state.value
-        server.on_background_end({"attemptId": ready.run.attempt_id, "end": words, "log": str(ready.run.log)})

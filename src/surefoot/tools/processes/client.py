@@ -17,7 +17,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -168,8 +168,6 @@ class ProcessServer:
         self.processes = processes
         self.limits = limits
         self.server_pid: int | None = None
-        self.on_background_end: Callable[[Mapping[str, Any]], None] | None = None
-        """Told once when a background command of ours ends: `attemptId`, `end`, `log`."""
         self._channel: socket.socket | None = None
         self._children: set[int] = set()
         self._jobs: dict[str, Supervised] = {}

@@ -73,6 +73,11 @@ def survivors(processes: Path) -> list[Survivor]:
     return sorted(found, key=lambda survivor: survivor.started_boot_ms)
 
 
+def lives_on(path: Path, descriptor: int) -> bool:
+    """Whether an open run folder has something alive."""
+    return _survivor(path, descriptor) is not None
+
+
 def _survivor(path: Path, descriptor: int) -> Survivor | None:
     claimed = folder.read_record(descriptor, folder.CLAIM)
     if claimed is None or claimed.get("by") != "supervisor":

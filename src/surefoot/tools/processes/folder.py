@@ -21,6 +21,7 @@ EXIT = "exit"
 QUIET = "quiet"
 LOG = "log"
 STOP = "stop"
+TOLD = "told"
 
 _RECORD_BYTES = 64 * 1024
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC

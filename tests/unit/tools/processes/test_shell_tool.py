@@ -16,7 +16,7 @@ import pytest
 from surefoot.core.model import EffectClass, Receipt, State
 from surefoot.runtime.tools import LiveAttempt, Outcome, Place, Prepared
 from surefoot.tools.processes import ending, folder, kernel
-from surefoot.tools.processes.background import background_tool
+from surefoot.tools.processes.background import End, Ends, background_tool
 from surefoot.tools.processes.seen import ProcessState, look
 from surefoot.tools.shell import shell_tool
 
@@ -234,8 +234,7 @@ async def test_case_f04_a_call_that_is_only_prepared_has_created_no_process(call
 
 
 async def test_tr_205_a_background_command_succeeds_once_it_has_lived(calls: Calls) -> None:
-    ended: list[Mapping[str, Any]] = []
-    calls.bench.server.on_background_end = ended.append
+    ends = Ends(calls.bench.processes, probe_seconds=0.3)
     outcome = await calls.run("echo serving; exec sleep 300", background=True)
     assert (outcome.state, outcome.executor) == (State.SUCCEEDED, "alive")
     await calls.bench.until(lambda: calls.noted.get("pid"))
@@ -243,14 +242,29 @@ async def test_tr_205_a_background_command_succeeds_once_it_has_lived(calls: Cal
     assert "att_s1" in listed.text and "sleep 300" in listed.text
     assert (await calls.run_background("log", "att_s1")).text == "serving\n"
     assert (await calls.run_background("stop", "att_s1")).state is State.SUCCEEDED
-    await calls.bench.until(lambda: ended)
-    assert ended[0]["attemptId"] == "att_s1" and "SIGTERM" in ended[0]["end"]
+    told: list[End] = []
+    await calls.bench.until(lambda: told.extend(ends.take()) or told)
+    assert (told[0].attempt_id, told[0].signal) == ("att_s1", signal.SIGTERM)
     assert (await calls.run_background("list")).text == "Nothing runs in the background."
 
 
 async def test_tr_205_a_background_command_that_ends_sooner_is_told_by_its_end(calls: Calls) -> None:
     assert (await calls.run("exit 3", background=True)).text == "[exit code 3]"
     assert (await calls.run("kill -9 $$", background=True)).state is State.UNKNOWN
+    assert Ends(calls.bench.processes, probe_seconds=0.3).take() == []  # its call told it
+
+
+async def test_ux_157_the_end_of_a_background_command_is_told_once_by_one_of_all_who_look(
+    calls: Calls,
+) -> None:
+    await calls.run("sleep 0.6; exit 3", background=True)
+    looks = [Ends(calls.bench.processes, probe_seconds=0.3) for _ in range(3)]
+    assert [end for one in looks for end in one.take()] == []
+    told: list[End] = []
+    await calls.bench.until(lambda: [told.extend(one.take()) for one in looks] and told)
+    assert [(end.attempt_id, end.exit_code, end.signal) for end in told] == [("att_s1", 3, None)]
+    assert [end for one in looks for end in one.take()] == []
+    assert Ends(calls.bench.processes, probe_seconds=0.3).take() == []
 
 
 async def test_ec_60_background_has_no_limit_and_a_cancel_of_the_turn_leaves_it(calls: Calls) -> None:
