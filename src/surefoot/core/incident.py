@@ -153,6 +153,35 @@ def incidents_of(entries: Sequence[Entry]) -> list[Incident]:
     ]
 
 
+_BOUNDS: Mapping[str, int] = {
+    "endpoint": 64,
+    "request_path": 512,
+    "transport_code": 64,
+    "body_kind": 64,
+    "code": 64,
+    "param": 128,
+}
+"""What of a refusal is kept beside kind, status and rules, and how many characters of it (PR-15)."""
+
+
+def diagnostic(told: Mapping[str, Any]) -> dict[str, str]:
+    """What a record keeps of a refusal's facts: names and identifiers, never a sentence, a query or a key (PR-15)."""
+    given = {**told, "code": told.get("provider_code", told.get("code"))}
+    kept = {}
+    for key, limit in _BOUNDS.items():
+        text = given.get(key)
+        if isinstance(text, str) and text.isprintable() and _is_kept(key, text, limit):
+            kept[key] = text[:limit]
+    return kept
+
+
+def _is_kept(key: str, text: str, limit: int) -> bool:
+    """A path has no query; a cut code or parameter would be another one, so those are kept whole or not at all."""
+    if key == "request_path":
+        return text.startswith("/") and not any(mark in text for mark in "?#")
+    return bool(text) and (key == "endpoint" or len(text) <= limit)
+
+
 # --- what a record was made of ------------------------------------------------------------
 
 

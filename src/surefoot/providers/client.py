@@ -113,6 +113,11 @@ def freeze(endpoint: Endpoint, wire: Wire, contract: Mapping[str, Any], request:
     return Frozen(request, body, body_bytes(body))
 
 
+def request_path(endpoint: Endpoint, wire: Wire) -> str:
+    """The path a request goes to, without query, at most 512 characters (PR-15)."""
+    return (urlsplit(endpoint.url).path.rstrip("/") + wire.path)[:512]
+
+
 def _hear_validator(error: ProviderError, body: Mapping[str, Any], contract: Mapping[str, Any]) -> None:
     """Set the findings over the bytes that were sent beside the refusal (PR-10, lines 10 and 16)."""
     if not isinstance(error, ProviderRefused):
@@ -179,7 +184,11 @@ class Client:
     ) -> Reply:
         """Send bytes that were made ready before, once. Raises as `send` does; checks nothing anew."""
         place = _place(endpoint)
-        told = {"endpoint": endpoint.name, "request_digest": frozen.digest}
+        told = {
+            "endpoint": endpoint.name,
+            "request_path": request_path(endpoint, wire),
+            "request_digest": frozen.digest,
+        }
         exchange = _Exchange(endpoint, wire, contract, on_event, stream=frozen.request.stream)
         try:
             reply = await exchange.run(self._client(place), frozen.content)
@@ -425,7 +434,7 @@ class _Exchange:
         except (httpx2.TransportError, httpx2.DecodingError):
             complete = False
         refusal = diagnose(response.status_code, body, self._contract, complete=complete)
-        return error_of(refusal, **self._told(response), request_path=urlsplit(self._endpoint.url).path[:512])
+        return error_of(refusal, **self._told(response))
 
     def _told(self, response: httpx2.Response) -> dict[str, Any]:
         """What may be kept of a reply's headers (PR-4, PR-15)."""

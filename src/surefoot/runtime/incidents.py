@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surefoot.core import incident, restated
-from surefoot.core.canonical import make_id
 from surefoot.core.history import Message, UserWords
 from surefoot.core.incident import Incident, Offer, Refusal, Scene
 from surefoot.core.lifecycle import Book
@@ -27,7 +26,7 @@ from surefoot.providers.port import Reply, TextDelta
 from surefoot.providers.repairs import Repair, asks_to_drop, repaired
 from surefoot.runtime.live import Looked, Refused
 from surefoot.runtime.models import Model, Replaying, ask_until_answered
-from surefoot.runtime.records import Records
+from surefoot.runtime.records import Records, new_record, remembered
 from surefoot.runtime.session import Session
 from surefoot.runtime.window import Window
 
@@ -366,6 +365,7 @@ class Incidents:
             "status": facts.get("status"),
             "trace_id": facts.get("trace_id"),
             "rules": list(facts.get("rules") or ()),
+            **self._where(facts),
             "reason_not_offered": reason,
             "changes": {} if plan is None else counts_of(plan.added),
         }
@@ -383,7 +383,7 @@ class Incidents:
         scene = self.records.scene(messages)
         force = incident.in_force(self.session.incidents, scene)
         prefix = incident.boundary(newest, messages) or newest.prefix
-        told_of = _Facts(_remembered(newest), Step(messages[:prefix], seen, _silent), scene, force, "")
+        told_of = _Facts(remembered(newest), Step(messages[:prefix], seen, _silent), scene, force, "")
         plan = self._plan(told_of, replaying)
         if plan is None:
             return Refusal("recovery_unavailable", "nothing_to_change")
@@ -467,7 +467,7 @@ class Incidents:
             scene = self.records.scene(messages)
             force = incident.in_force(self.session.incidents, scene)
             seen = Step(messages[:prefix], self.session.position, _silent)
-            plan = self._plan(_Facts(_remembered(newest), seen, scene, force, ""), self._replaying)
+            plan = self._plan(_Facts(remembered(newest), seen, scene, force, ""), self._replaying)
             changes = {} if plan is None else counts_of(plan.added)
         fields = newest.fields
         reason = None if refused is None else refused.reason or refused.code.removeprefix("recovery_")
@@ -478,6 +478,7 @@ class Incidents:
             "status": fields.get("status"),
             "trace_id": fields.get("trace_id"),
             "rules": list(fields.get("rules") or ()),
+            **self._where(fields),
             "state": newest.state,
             "scope": fields.get("scope"),
             "origin": fields.get("origin"),
@@ -488,6 +489,13 @@ class Incidents:
             **self._calls(),
         }
 
+    def _where(self, told: Mapping[str, Any]) -> dict[str, str]:
+        """The identifiers a person gets beside the kind (PR-16)."""
+        contract = told.get("contract")
+        if not isinstance(contract, str) and self._replaying is not None:
+            contract = str(self._replaying.contract["contract.id"])
+        return {**incident.diagnostic(told), **({"contract": contract} if isinstance(contract, str) else {})}
+
     def _calls(self) -> dict[str, int]:
         receipts = list(self.session.book)
         done = sum(one.state == "succeeded" for one in receipts)
@@ -496,36 +504,10 @@ class Incidents:
     # Drafts -----------------------------------------------------------------------------------
 
     def _new_record(self, refused: _Facts, **more: Any) -> dict[str, Any]:
-        messages, scene = refused.step.messages, refused.scene
-        replaying, scheduler = self._replaying, self.session.scheduler
-        number = int(scheduler.token(128), 16)
-        told = refused.error.facts
-        record: dict[str, Any] = {
-            "version": incident.VERSION,
-            "id": make_id("inc", number >> 80, number),
-            "state": more.pop("state"),
-            "scope": scene.scope,
-            "fingerprint": incident.fingerprint(messages),
-            "count": len(incident.authored(messages)),
-            "prefix": len(messages),
-            "anchor": incident.anchor(messages[-1]),
-            "run": 1 + sum(1 for one in messages if incident.brings_round(one)),
-            "evidence": incident.evidence(messages, self.session.book),
-            "projected": more.pop("projected"),
-            "kind": refused.kind or None,
-            "certainty": refused.certainty,
-            "status": told.get("status"),
-            "rules": list(told.get("rules") or ())[:16],
-            "trace_id": told.get("trace_id"),
-            "linked": bool(told.get("linked")) or None,
-            "refused": refused.body_digest or None,
-            "wire": self.model.wire,
-            "contract": None if replaying is None else str(replaying.contract["contract.id"]),
-            "epoch": self.session.epoch,
-            "created_ms": scheduler.now_ms(),
-        }
-        record = {key: value for key, value in record.items() if value is not None}
-        return {**record, **{key: _plain(value) for key, value in more.items()}}
+        told = {**refused.error.facts, "request_digest": refused.body_digest}
+        contract = None if self._replaying is None else str(self._replaying.contract["contract.id"])
+        wire = self.model.wire
+        return new_record(self.session, refused.scene, told, wire=wire, contract=contract, **more)
 
     def _told(self, force: Incident | None, prefix: int, at: int) -> tuple[tuple[int, int], ...]:
         """Facts in force stay where they are; those of this incident stand at its own prefix."""
@@ -574,20 +556,8 @@ def counts_of(repairs: Sequence[Repair]) -> dict[str, int]:
     return counts
 
 
-def _remembered(record: Incident) -> ProviderRefused:
-    """The refusal a record was made of, as far as it was kept."""
-    kept = {
-        key: record.fields.get(key) for key in ("kind", "certainty", "status", "rules", "trace_id", "linked")
-    }
-    return ProviderRefused("The model's server refused the replayed history.", **kept)
-
-
 def _silent(delta: TextDelta) -> None:
     """Where nothing is streamed."""
-
-
-def _plain(value: Any) -> Any:
-    return [_plain(one) for one in value] if isinstance(value, tuple) else value
 
 
 __all__ = ["Incidents", "Prepared", "Step", "counts_of"]

@@ -12,10 +12,11 @@ from contextlib import suppress
 from typing import Any
 
 from surefoot.core import incident
+from surefoot.core.canonical import make_id
 from surefoot.core.history import Message
 from surefoot.core.incident import Incident, Pressed, Refusal, Scene
 from surefoot.core.model import Draft, Kind
-from surefoot.errors import LedgerDamaged
+from surefoot.errors import LedgerDamaged, ProviderRefused
 from surefoot.runtime.models import Replaying
 from surefoot.runtime.session import RECORD_LOST, Session
 
@@ -121,3 +122,53 @@ class Records:
     def expired(self, reason: str) -> dict[str, Any]:
         """The keys of an end without a request (PR-24)."""
         return {"state": "expired", "expired_by": reason, "expired_ms": self.session.scheduler.now_ms()}
+
+
+_KEPT = ("kind", "certainty", "status", "rules", "trace_id", "linked")
+
+
+def remembered(record: Incident) -> ProviderRefused:
+    """The refusal a record was made of, as far as it was kept; an older record kept less."""
+    kept = {key: record.fields.get(key) for key in _KEPT}
+    told = incident.diagnostic(record.fields)
+    code = {"provider_code": told.pop("code")} if "code" in told else {}
+    return ProviderRefused("The model's server refused the replayed history.", **kept, **told, **code)
+
+
+def new_record(
+    session: Session, scene: Scene, facts: Mapping[str, Any], *, wire: str, contract: str | None, **more: Any
+) -> dict[str, Any]:
+    """A new record of a refusal of the messages of this scene; `facts` are those of its error (PR-15, PR-19)."""
+    messages, scheduler = scene.messages, session.scheduler
+    number = int(scheduler.token(128), 16)
+    record: dict[str, Any] = {
+        "version": incident.VERSION,
+        "id": make_id("inc", number >> 80, number),
+        "state": more.pop("state"),
+        "scope": scene.scope,
+        "fingerprint": incident.fingerprint(messages),
+        "count": len(incident.authored(messages)),
+        "prefix": len(messages),
+        "anchor": incident.anchor(messages[-1]),
+        "run": 1 + sum(1 for one in messages if incident.brings_round(one)),
+        "evidence": incident.evidence(messages, session.book),
+        "projected": more.pop("projected"),
+        "kind": facts.get("kind") or None,
+        "certainty": str(facts.get("certainty") or "none"),
+        "status": facts.get("status"),
+        "rules": list(facts.get("rules") or ())[:16],
+        "trace_id": facts.get("trace_id"),
+        **incident.diagnostic(facts),
+        "linked": bool(facts.get("linked")) or None,
+        "refused": facts.get("request_digest") or None,
+        "wire": wire,
+        "contract": contract,
+        "epoch": session.epoch,
+        "created_ms": scheduler.now_ms(),
+    }
+    record = {key: value for key, value in record.items() if value is not None}
+    return {**record, **{key: _plain(value) for key, value in more.items()}}
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(one) for one in value] if isinstance(value, tuple) else value

@@ -386,3 +386,26 @@ def test_pr_46_answers_of_a_consumed_prefix_stay_as_they_were_sent() -> None:
     book.apply(late)
     assert told.messages(book) == before
     assert [receipt.attempt_id for receipt in told.news(book)] == ["att_1"]
+
+
+@pytest.mark.parametrize(
+    ("told", "kept"),
+    [
+        ({"endpoint": "e" * 70}, {"endpoint": "e" * 64}),
+        ({"request_path": "/v1/x"}, {"request_path": "/v1/x"}),
+        ({"request_path": "/" + "p" * 600}, {"request_path": "/" + "p" * 511}),
+        ({"request_path": "/v1?key=1"}, {}),
+        ({"request_path": "https://u:p@h/v1"}, {}),
+        ({"transport_code": "incomplete"}, {"transport_code": "incomplete"}),
+        ({"transport_code": "c" * 65}, {}),
+        ({"provider_code": "E-1"}, {"code": "E-1"}),
+        ({"code": "E-1"}, {"code": "E-1"}),
+        ({"provider_code": "c" * 65, "param": "p" * 129}, {}),
+        ({"body_kind": "empty", "message": "no"}, {"body_kind": "empty"}),
+        ({"body_kind": None, "code": 7, "endpoint": "a\nb"}, {}),
+    ],
+)
+def test_pr_15_what_is_kept_of_a_refusal_is_bounded_and_holds_no_query(
+    told: dict[str, Any], kept: dict[str, str]
+) -> None:
+    assert incident.diagnostic(told) == kept

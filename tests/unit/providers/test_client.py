@@ -219,7 +219,7 @@ async def test_pr_16_no_word_of_a_body_is_kept() -> None:
     assert "hunter2" not in str(error) + repr(error.facts)
     assert error.facts["provider_code"] == "some_code"
     assert error.facts["trace_id"] == "req_1"
-    assert error.facts["request_path"] == "/v1"
+    assert error.facts["request_path"] == "/v1/chat/completions"
     assert len(error.facts["request_digest"]) == 64
 
 
