@@ -18,17 +18,19 @@ import functools
 import inspect
 import json
 import os
+import sys
 import threading
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from surefoot.errors import UsageError
+from surefoot.errors import RecoveryRefused, UsageError
 
 if TYPE_CHECKING:
     from surefoot.app import App
     from surefoot.runtime.guarded import Guarded
+    from surefoot.runtime.requests import Answer, Caller
     from surefoot.runtime.tools import Tool
 
 T = TypeVar("T")
@@ -95,7 +97,7 @@ class GuardedSession:
 
     async def __aexit__(self, *exit_: object) -> None:
         if self._guarded is not None:
-            await self._guarded.session.close()
+            await self._guarded.close()
 
     def __enter__(self) -> GuardedSession:
         return self._synchronous().run(self.__aenter__())
@@ -158,6 +160,11 @@ class GuardedSession:
         looking = self._entered().inspect(attempt_id)
         return looking if self._bridge is None else self._bridge.run(looking)
 
+    @property
+    def recovery(self) -> Recovery:
+        """The open calls as JSON, and the decisions about them."""
+        return Recovery(self._entered(), self._bridge)
+
     def _entered(self) -> Guarded:
         if self._guarded is None:
             raise UsageError("own the session first: `with ledger.session() as session:`")
@@ -169,6 +176,65 @@ class GuardedSession:
                 "this ledger was opened with `async with`; use `async with` for its sessions too"
             )
         return self._bridge
+
+
+class Recovery:
+    """What `GET` and `POST /tool-recovery` say and take, for a program: same JSON, same codes, same rules."""
+
+    def __init__(self, guarded: Guarded, bridge: _Bridge | None) -> None:
+        self._guarded = guarded
+        self._bridge = bridge
+
+    def snapshot(self) -> dict[str, Any]:
+        """The snapshot: open calls first, each with its six actions and why a press would be refused."""
+
+        async def reading() -> dict[str, Any]:
+            return self._guarded.actions.snapshot()
+
+        # Under the bridge another thread changes the facts; there it is read between two of its steps.
+        return self._guarded.actions.snapshot() if self._bridge is None else self._bridge.run(reading())
+
+    def act(self, request: Mapping[str, Any] | None = None, /, *, by: str, **fields: Any) -> Any:
+        """Inspect, confirm, deny, reject, release or retry; gives (or awaits) the new snapshot.
+
+        The request is a mapping, its fields by name, or both: `sessionPath`, `runtimeEpoch` and `revision`
+        of the snapshot that was decided on, `action`, `attemptId` (or `items`), `inspectionId`, `note`.
+        `by` names the person whose word it is. Code inside a tool body is refused.
+
+        Raises: `RecoveryRefused`; its facts hold `code`, and `reason` and `record` where they apply.
+        """
+        asked = {**(request or {}), **fields}
+        return self._done(self._admitted(lambda: self._guarded.actions.act(asked, _caller(by))))
+
+    def process(self, request: Mapping[str, Any] | None = None, /, *, by: str, **fields: Any) -> Any:
+        """Adopt, kill or leave what a call left running: the request of `act`, with `choice` for `action`.
+
+        Raises: `RecoveryRefused`.
+        """
+        asked = {**(request or {}), **fields}
+        return self._done(self._admitted(lambda: self._guarded.actions.process(asked, _caller(by))))
+
+    def _done(self, work: Coroutine[Any, Any, dict[str, Any]]) -> Any:
+        return work if self._bridge is None else self._bridge.run(work)
+
+    async def _admitted(self, press: Callable[[], Awaitable[Answer]]) -> dict[str, Any]:
+        answer = await press()
+        if answer.status == 200:
+            return dict(answer.body)
+        from surefoot.surfaces.words import refusal  # the sentence that every other surface shows
+
+        facts = {key: value for key, value in answer.body.items() if key != "message"}
+        text = refusal(facts["code"], "en", reason=facts.get("reason"))
+        raise RecoveryRefused(text, **facts)
+
+
+def _caller(by: str) -> Caller:
+    """Who decides in a program. Whether that code may is judged where it is recorded."""
+    from surefoot.runtime.requests import Caller
+
+    if not isinstance(by, str) or not by.strip():
+        raise UsageError("say who decides: `by` names a person")
+    return Caller(who=by, channel="python", client=Path(sys.argv[0] or "python").name)
 
 
 def tool_of(

@@ -33,7 +33,7 @@ from surefoot.core.model import (
 )
 from surefoot.core.recovery import Decided, Intents
 from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
-from surefoot.errors import LedgerError
+from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.ledger.port import NotAppended
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.choices import Choices
@@ -373,7 +373,7 @@ class Actions:
             await self._settle_debt()
         except LedgerError as error:
             return storage_failed(error)
-        if "items" in request:
+        if request.get("items") is not None:
             return await self._act_on_items(action, request, caller)
         receipt = self.session.book.get(request["attemptId"])
         admitted = self._admit(action, request, caller, receipt)
@@ -552,16 +552,20 @@ class Actions:
                 action,
                 inspection_id=request.get("inspectionId"),
                 epoch_current=str(request.get("runtimeEpoch")) == str(self.session.epoch),
-                not_a_person=caller.not_a_person,
+                not_a_person=self._not_a_person(caller, receipt),
             )
             controls = Controls("idle", "lease_lost" if self.session.lost else "owned")
             admitted = admission.admit(press, controls, self._attempt_facts(receipt))
             answer = self._refused(admitted, receipt)
             if admitted.code is None:
                 pair = [(receipt, request.get("inspectionId"))]
-                answer = await self._record(action, pair, request, caller)
+                try:
+                    answer = await self._record(action, pair, request, caller)
+                except StaleEpoch:
+                    answer = self._refused(Admission("lease_lost", 7), receipt)
             if answer.status != 200:
-                facts = {"attemptId": attempt_id, "action": action.value, "code": answer.body["code"]}
+                why = {key: answer.body[key] for key in ("code", "reason") if key in answer.body}
+                facts = {"attemptId": attempt_id, "action": action.value, **why}
                 self.notify(Notice("parked_dropped", facts))
 
 

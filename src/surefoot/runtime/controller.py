@@ -281,6 +281,7 @@ class Controller:
             self.state = "running"
         elif not busy and self._turn is None and self.state == "running":
             self.state = "idle"
+            self._scheduler.spawn(self.actions.border(), "border")
 
     async def _whole(self, turn: _Turn, begin: _Begin) -> TurnEnd | Refusal:
         try:
@@ -295,10 +296,10 @@ class Controller:
             turn.task = self._scheduler.spawn(self._steps(turn), f"steps {turn.turn_id}")
             turn.task.add_done_callback(self._scheduler.heard)
             await self._scheduler.wait(turn.task)
-            end = await self._finish(turn)
-            await self.actions.border()  # the end of a turn is the last border for what was pressed in it
-            return end
+            return await self._finish(turn)
         finally:
+            # The end of a turn, however it came, is the last border for what was pressed in it.
+            await self.actions.border()
             self._turn = None
             self.incidents.end_turn()
             self.state = "closed" if self.session.lost or self.session.closed else "idle"

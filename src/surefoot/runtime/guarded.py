@@ -36,11 +36,23 @@ class Guarded:
         self.barrier = barrier
         self.actions = actions
         self._turn_id = session.scheduler.new_id("trn")
+        actions.state_of = self._state
+        actions.retrying.on_busy = self._retry_runs
 
     @property
     def session_id(self) -> str:
         """Full id of the session; pass it to open the same one again."""
         return self.session.session_id
+
+    def _state(self) -> str:
+        """Calls of the program are no turn: a decision beside one waits for nothing."""
+        if self.session.closed:
+            return "closed"
+        return "running" if self.actions.retrying.running else "idle"
+
+    def _retry_runs(self, busy: bool) -> None:
+        if not busy:
+            self.session.scheduler.spawn(self.actions.border(), "border")
 
     async def open(self) -> None:
         """Judge what a dead owner left; no body runs (TR-48).
@@ -49,6 +61,13 @@ class Guarded:
         """
         await self.session.history()
         await self.actions.recover()
+
+    async def close(self) -> None:
+        """Give the session back once the retries that run have settled. Adopted commands go on."""
+        self.actions.choices.release()
+        for attempt_id in list(self.actions.retrying.running):
+            await self.actions.retrying.settled(attempt_id)
+        await self.session.close()
 
     def add(self, tool: Tool) -> None:
         """Make a tool known to this session. Raises `UsageError` when another one has its name."""

@@ -6,6 +6,7 @@ the rules about the call itself (`core.admission`), the record (`actions`).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -68,9 +69,14 @@ def storage_failed(error: LedgerError) -> Answer:
 
 def malformed(request: Mapping[str, Any], limits: Limits) -> str | None:
     """Rule 3 of TR-125, as far as it concerns the value itself."""
+    size = _json_bytes(request)
+    if size is None:
+        return "bad_request"
     if set(request) - FIELDS:
         return "unknown_field"
-    if request.get("action") not in set(Action):
+    if size > limits.action_body_bytes:
+        return "body_too_large"
+    if not isinstance(request.get("action"), str) or request["action"] not in set(Action):
         return "unknown_action"
     texts = ("sessionPath", "runtimeEpoch", "revision", "attemptId", "inspectionId", "note")
     if any(request.get(name) is not None and not isinstance(request[name], str) for name in texts):
@@ -83,6 +89,16 @@ def malformed(request: Mapping[str, Any], limits: Limits) -> str | None:
     if request["action"] not in {action.value for action in KINDS}:
         return "bad_request"
     return _malformed_items(items, limits)
+
+
+def _json_bytes(request: Any) -> int | None:
+    """The size of a request as JSON; None when it is no JSON object."""
+    if not isinstance(request, Mapping):
+        return None
+    try:
+        return len(json.dumps(dict(request), allow_nan=False, ensure_ascii=False).encode())
+    except (TypeError, ValueError):
+        return None
 
 
 def _malformed_items(items: Any, limits: Limits) -> str | None:

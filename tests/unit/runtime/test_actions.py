@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -315,5 +316,43 @@ def test_ux_50_a_session_looks_at_its_open_calls_on_opening_unless_its_owner_sai
         again = await rig.own(Setup(tools=[pay], policy={"inspect_on_resume": looks}))
         seen = again.session.book.get(receipt.attempt_id)
         assert seen is not None and (seen.inspection is not None) is looks
+
+    play(main)
+
+
+def test_tr_210_ux_122_at_the_border_the_assurance_of_a_parked_press_is_judged_again() -> None:
+    async def main(sim: Simulation) -> None:
+        model = PlayedModel([{"text": "x"}, {"text": "ok"}], seconds=5)
+        crew, [receipt] = await doubtful(Rig(sim), model=model)
+        turn = asyncio.ensure_future(crew.turn())
+        await asyncio.sleep(1)
+        assert (await crew.press("release", receipt.attempt_id)).status == 200
+        crew.actions.policy = dataclasses.replace(crew.actions.policy, assurance="passkey")
+        await turn
+        dropped = [(one["code"], one["reason"]) for one in crew.told("parked_dropped")]
+        assert dropped == [("person_required", "assurance_too_low")]
+        assert crew.session.book.is_open(receipt.attempt_id) and not await crew.entries(Kind.RESOLVED)
+
+    play(main)
+
+
+def test_tr_210_a_press_parked_in_a_turn_that_cannot_begin_is_recorded_all_the_same() -> None:
+    async def main(sim: Simulation) -> None:
+        crew, [receipt] = await doubtful(Rig(sim))
+        begin = crew.controller._begin
+
+        async def slow_and_failing(turn: Any, text: str | None) -> None:
+            await crew.session.scheduler.sleep(2)
+            raise LedgerError("no room for the words of the person")
+
+        crew.controller._begin = slow_and_failing  # type: ignore[method-assign]
+        turn = asyncio.ensure_future(crew.turn())
+        await asyncio.sleep(1)
+        answer = await crew.press("release", receipt.attempt_id)
+        assert answer.body["calls"][0]["parked"] == "release"
+        with pytest.raises(LedgerError):
+            await turn
+        crew.controller._begin = begin  # type: ignore[method-assign]
+        assert len(await crew.entries(Kind.RESOLVED)) == 1 and crew.controller.state == "idle"
 
     play(main)

@@ -17,6 +17,7 @@ from surefoot.runtime.requests import Caller
 from surefoot.runtime.tools import Tool
 from surefoot.testing.rig import Crew, Rig, Setup
 from surefoot.testing.simulation import Simulation, simulate
+from surefoot.testing.world import Behaviour
 
 ONCE, READ = EffectClass.NON_IDEMPOTENT, EffectClass.READ_ONLY
 ON = {"retry_enabled": True}
@@ -281,6 +282,35 @@ def test_tr_126_words_wait_while_a_retry_runs_and_another_retry_is_refused() -> 
         assert (await crew.controller.submit("hello")).text == "hello" and crew.controller.parked == ["hello"]
         await finished(crew)
         assert crew.controller.state == "idle"
+
+    play(main)
+
+
+def test_tr_210_a_press_parked_while_a_retry_runs_is_recorded_when_it_has_settled() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        slow = lost_once(rig, verifier=rig.world.verifier())
+        act = slow.body
+
+        async def body(live: Any, arguments: Any) -> Any:
+            assert act is not None
+            answer = await act(live, arguments)
+            await crew.session.scheduler.sleep(5)
+            return answer
+
+        other = rig.world.tool("other", ONCE, reach=("host:x",), behaviour=Behaviour(fails="unknown"))
+        tools = [dataclasses.replace(slow, body=body), other]
+        crew = await rig.own(Setup(tools=tools, policy=ON))
+        old, left = await crew.call("pay", label="a"), await crew.call("other", label="b")
+        await crew.press("inspect", old.attempt_id)
+        await crew.press("retry", old.attempt_id)
+        parked = await crew.press("release", left.attempt_id)
+        assert [one["parked"] for one in parked.body["calls"] if one["attemptId"] == left.attempt_id] == [
+            "release"
+        ]
+        await finished(crew)
+        await crew.session.scheduler.sleep(1)
+        assert not crew.session.book.is_open(left.attempt_id)
 
     play(main)
 
