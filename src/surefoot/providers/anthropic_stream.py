@@ -1,8 +1,8 @@
 """Pure. Replies of the Anthropic Messages wire: bytes in, one `Reply` out.
 
 Owns: blocks and their deltas, the terminal marker, the stored message, what is found
-at receipt. Does not own: bytes and lines (`intake`), replay (`anthropic_blocks`), naming a
-refusal (`diagnosis`).
+at receipt. Does not own: bytes, lines and the order of the end (`intake`), replay
+(`anthropic_blocks`), naming a refusal (`diagnosis`).
 
 Nothing is given out as a reply before `message_stop` was seen (S-07). Blocks are stored
 in the order and form in which they came.
@@ -14,12 +14,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from surefoot.providers.diagnosis import refused_in_reply
 from surefoot.providers.hosted import hosted_kinds
-from surefoot.providers.intake import Intake, event_object, incomplete, nonsense, usage_of
-from surefoot.providers.port import Reply, TextDelta, Usage
+from surefoot.providers.intake import WireDecoder, incomplete, nonsense, usage_of
+from surefoot.providers.port import Reply, TextDelta
 from surefoot.providers.projection import strict_object
-from surefoot.providers.sse import Event
 from surefoot.providers.written import CUT_FINISHES, Written, as_text, reply_calls
 
 REFUSED_FINISHES: Mapping[str, str] = {
@@ -64,55 +62,24 @@ class _Block:
         return {**self.value, "input": self.written if read is None else read}
 
 
-class AnthropicDecoder:
-    """Decodes one reply, streamed or whole; the first byte tells which it is."""
+class AnthropicDecoder(WireDecoder):
+    """Decodes one reply of Messages."""
 
     def __init__(self, contract: Mapping[str, Any]) -> None:
-        self._contract = contract
-        self._intake = Intake()
+        super().__init__(contract)
         self._message: dict[str, Any] = {}
         self._blocks: list[_Block] = []
         self._at: dict[int, _Block] = {}
-        self._usage = Usage()
-        self._error: Any = None
-        self._events = 0
-        self._stopped = False
+
+    def _refusal(self) -> tuple[str, str] | None:
+        finish = self._finish
+        kind = None if finish is None else REFUSED_FINISHES.get(finish)
+        return None if kind is None or finish is None else (finish, kind)
 
     @property
-    def finished(self) -> bool:
-        """`message_stop` came, or an error that ends the reply."""
-        return self._stopped or self._error is not None
-
-    def feed(self, chunk: bytes) -> list[TextDelta]:
-        """Take bytes as they come, split anywhere."""
-        return self._take(self._intake.feed(chunk))
-
-    def end(self) -> Reply:
-        """The transport closed cleanly; see `Decoder.end`."""
-        rest = [] if self._stopped else self._intake.end()
-        if self._intake.whole:
-            self._read_whole()
-        else:
-            self._take(rest)
-        if self._error is not None:
-            raise refused_in_reply(self._error, self._contract)
-        if not self._intake.whole and self._events == 0:
-            nonsense("holds no event")
+    def _finish(self) -> str | None:
         finish = self._message.get("stop_reason")
-        kind = REFUSED_FINISHES.get(finish) if isinstance(finish, str) else None
-        if kind is not None:
-            raise refused_in_reply({"code": finish}, self._contract, kind=kind)
-        return self._reply(finish if isinstance(finish, str) else None)
-
-    def _take(self, events: list[Event]) -> list[TextDelta]:
-        told: list[TextDelta] = []
-        for event in events:
-            if self.finished:
-                break
-            if event.data.strip() == "[DONE]":
-                continue  # a proxy's own marker; it proves nothing about the message
-            told += self._event(event.name, event_object(event.data))
-        return told
+        return finish if isinstance(finish, str) else None
 
     def _event(self, name: str, event: Mapping[str, Any]) -> list[TextDelta]:
         kind = event.get("type") or name
@@ -128,7 +95,7 @@ class AnthropicDecoder:
         elif kind == "message_delta":
             self._facts_of(event)
         elif kind == "message_stop":
-            self._stopped = True
+            self._ended = True
         else:
             return []  # `ping`, `content_block_stop`, and whatever is added later
         self._events += 1
@@ -203,11 +170,7 @@ class AnthropicDecoder:
         grown = self._contract["stream.snapshots"] and before and piece.startswith(before)
         return piece if grown else before + piece
 
-    def _read_whole(self) -> None:
-        body = self._intake.body()
-        if body.get("error"):
-            self._error = body["error"]
-            return
+    def _whole(self, body: Mapping[str, Any]) -> None:
         content = body.get("content")
         if isinstance(content, str):
             content = [{"type": "text", "text": content}]
@@ -215,13 +178,13 @@ class AnthropicDecoder:
             nonsense("holds no message")
         self._start(body)
         self._blocks = [_Block(dict(block)) for block in content if isinstance(block, Mapping)]
-        # A whole body that parsed has ended, whatever its stop reason says.
         self._message["stop_reason"] = self._message.get("stop_reason") or "end_turn"
-        self._stopped = True
+        self._ended = True
 
-    def _reply(self, finish: str | None) -> Reply:
+    def _reply(self) -> Reply:
+        finish = self._finish
         optional = self._contract["stream.terminal_optional"] and finish is not None
-        if finish is None or not (self._stopped or optional):
+        if finish is None or not (self._ended or optional):
             raise incomplete()
         uses = [block for block in self._blocks if block.value.get("type") == "tool_use"]
         calls = reply_calls([_written(block) for block in uses], finish, self._contract)

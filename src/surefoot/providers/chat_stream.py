@@ -2,9 +2,6 @@
 
 Owns: terminal markers, the stored message, usage, errors told under status 200.
 Does not own: joining call fragments (`chat_calls`), bytes and lines (`intake`), naming a refusal (`diagnosis`).
-
-Nothing is given out as a reply before the wire's terminal marker was seen (S-07),
-so a broken stream can start no tool.
 """
 
 from __future__ import annotations
@@ -14,9 +11,8 @@ from typing import Any
 
 from surefoot.providers import json_calls
 from surefoot.providers.chat_calls import CallCollector, finished, raw_call
-from surefoot.providers.diagnosis import refused_in_reply
-from surefoot.providers.intake import Intake, event_object, incomplete, nonsense, usage_of
-from surefoot.providers.port import Reply, TextDelta, Usage
+from surefoot.providers.intake import WireDecoder, incomplete, nonsense, usage_of
+from surefoot.providers.port import Reply, TextDelta
 from surefoot.providers.sse import Event
 from surefoot.providers.written import CUT_FINISHES
 
@@ -30,67 +26,30 @@ REFUSED_FINISHES: Mapping[str, str] = {
 _REASONING = ("reasoning_content", "reasoning")
 
 
-class ChatDecoder:
-    """Decodes one reply, streamed or whole; the first byte tells which it is."""
+class ChatDecoder(WireDecoder):
+    """Decodes one reply of Chat Completions."""
+
+    _marker_ends = True
 
     def __init__(self, contract: Mapping[str, Any], *, stream: bool) -> None:
-        self._contract = contract
+        super().__init__(contract)
         self._stream = stream
         self._by_json = contract["tools.mode"] == "json_schema"
-        self._intake = Intake()
         self._calls = CallCollector(snapshots=contract["stream.snapshots"])
         self._message: dict[str, Any] = {"role": "assistant"}
         self._finish: str | None = None
-        self._usage = Usage()
         self._model: str | None = None
-        self._error: Any = None
-        self._done = False
-        self._events = 0
         self._final_told = False
 
-    @property
-    def finished(self) -> bool:
-        """`[DONE]` came, or an error that ends the reply."""
-        return self._done or self._error is not None
-
-    def feed(self, chunk: bytes) -> list[TextDelta]:
-        """Take bytes as they come, split anywhere."""
-        return self._take(self._intake.feed(chunk))
-
-    def end(self) -> Reply:
-        """The transport closed cleanly; see `Decoder.end`."""
-        rest = [] if self._done else self._intake.end()
-        if self._intake.whole:
-            self._read_whole()
-        else:
-            self._take(rest)
-        if self._error is not None:
-            raise refused_in_reply(self._error, self._contract)
-        if not self._intake.whole and self._events == 0:
-            nonsense("holds no event")
-        kind = REFUSED_FINISHES.get(self._finish or "")
-        if kind is not None:
-            raise refused_in_reply({"code": self._finish}, self._contract, kind=kind)
-        return self._reply()
-
     def _take(self, events: list[Event]) -> list[TextDelta]:
-        told: list[TextDelta] = []
-        for event in events:
-            if self.finished:
-                break
-            if event.data.strip() == "[DONE]":
-                self._done = True
-                self._events += 1
-                continue
-            told += self._chunk(event_object(event.data), is_error=event.name == "error")
-        return told + self._final_words()
+        return super()._take(events) + self._final_words()
 
-    def _chunk(self, chunk: Mapping[str, Any], *, is_error: bool) -> list[TextDelta]:
-        if chunk.get("error") or is_error:
-            self._error = chunk.get("error") or chunk
+    def _event(self, name: str, event: Mapping[str, Any]) -> list[TextDelta]:
+        if event.get("error") or name == "error":
+            self._error = event.get("error") or event
             return []
-        self._facts_of(chunk)
-        choice = _first_choice(chunk)
+        self._facts_of(event)
+        choice = _first_choice(event)
         if choice is None:
             return []
         self._events += 1
@@ -100,6 +59,10 @@ class ChatDecoder:
         if isinstance(choice.get("finish_reason"), str):
             self._finish = choice["finish_reason"]
         return told
+
+    def _refusal(self) -> tuple[str, str] | None:
+        kind = REFUSED_FINISHES.get(self._finish or "")
+        return None if kind is None or self._finish is None else (self._finish, kind)
 
     def _facts_of(self, part: Mapping[str, Any]) -> None:
         """Model and usage, wherever the server put them; unknown stays unknown (S-35)."""
@@ -138,11 +101,7 @@ class ChatDecoder:
             self._message[key] = value
         return value if isinstance(value, str) else ""
 
-    def _read_whole(self) -> None:
-        body = self._intake.body()
-        if body.get("error"):
-            self._error = body["error"]
-            return
+    def _whole(self, body: Mapping[str, Any]) -> None:
         self._facts_of(body)
         choice = _first_choice(body)
         message = choice.get("message") if choice is not None else None
@@ -157,7 +116,6 @@ class ChatDecoder:
             if isinstance(item, Mapping):
                 self._calls.add_whole(item)
         finish = choice.get("finish_reason")
-        # A whole body that parsed has ended, whatever its finish word says.
         self._finish = finish if isinstance(finish, str) else "stop"
 
     def _reply(self) -> Reply:
@@ -179,7 +137,7 @@ class ChatDecoder:
         if self._finish is not None:
             return
         whole = all(not call.arguments or call.complete() for call in self._calls.calls)
-        if self._contract["stream.terminal_optional"] and self._done and whole:
+        if self._contract["stream.terminal_optional"] and self._ended and whole:
             return
         raise incomplete()
 

@@ -1,17 +1,20 @@
-"""Pure. Bytes of one reply → server-sent events, or one whole JSON body.
+"""Pure. Bytes of one reply → server-sent events, or one whole JSON body; and what every decoder does with them.
 
-Owns: telling the two apart by the first byte, sizes, and the sentence for bytes that
-are neither. Does not own: what an event or a body means (each wire's stream module).
+Owns: telling the two apart by the first byte, sizes, the sentence for bytes that are neither, the
+order in which a reply ends (`WireDecoder`). Does not own: what an event or a body means (each wire's
+stream module).
 """
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from surefoot.errors import ProviderNonsense, ProviderUnreachable
-from surefoot.providers.port import Usage
+from surefoot.providers.diagnosis import refused_in_reply
+from surefoot.providers.port import Reply, TextDelta, Usage
 from surefoot.providers.sse import Event, LineTooLong, Splitter
 
 _BODY_BYTES = 64 << 20
@@ -69,6 +72,84 @@ class Intake:
             nonsense("is not UTF-8")
         except LineTooLong as error:
             nonsense(f"holds {error}")
+
+
+class WireDecoder(ABC):
+    """Decodes one reply, streamed or whole; the first byte tells which it is.
+
+    Nothing is given out as a reply before the wire's terminal marker was seen (S-07), so a broken
+    stream can start no tool. A wire says what its events mean and when it has ended.
+    """
+
+    _marker_ends = False
+    """Whether `[DONE]` ends a reply; elsewhere it is a proxy's own marker and proves nothing."""
+
+    def __init__(self, contract: Mapping[str, Any]) -> None:
+        self._contract = contract
+        self._intake = Intake()
+        self._usage = Usage()
+        self._error: Any = None
+        self._events = 0
+        self._ended = False
+        """The wire's last marker came."""
+
+    @property
+    def finished(self) -> bool:
+        """The wire's last marker came, or an error that ends the reply."""
+        return self._ended or self._error is not None
+
+    def feed(self, chunk: bytes) -> list[TextDelta]:
+        """Take bytes as they come, split anywhere."""
+        return self._take(self._intake.feed(chunk))
+
+    def end(self) -> Reply:
+        """The transport closed cleanly; see `Decoder.end`."""
+        rest = [] if self._ended else self._intake.end()
+        if self._intake.whole:
+            body = self._intake.body()
+            self._error = body.get("error") or None
+            if self._error is None:
+                self._whole(body)
+        else:
+            self._take(rest)
+        if self._error is not None:
+            raise refused_in_reply(self._error, self._contract)
+        if not self._intake.whole and self._events == 0:
+            nonsense("holds no event")
+        refused = self._refusal()
+        if refused is not None:
+            code, kind = refused
+            raise refused_in_reply({"code": code}, self._contract, kind=kind)
+        return self._reply()
+
+    def _take(self, events: list[Event]) -> list[TextDelta]:
+        told: list[TextDelta] = []
+        for event in events:
+            if self.finished:
+                break
+            if event.data.strip() == "[DONE]":
+                if self._marker_ends:
+                    self._ended = True
+                    self._events += 1
+                continue
+            told += self._event(event.name, event_object(event.data))
+        return told
+
+    @abstractmethod
+    def _event(self, name: str, event: Mapping[str, Any]) -> list[TextDelta]:
+        """Take one event."""
+
+    @abstractmethod
+    def _whole(self, body: Mapping[str, Any]) -> None:
+        """Take a reply that came as one JSON body; one that parsed has ended, whatever its finish word says."""
+
+    @abstractmethod
+    def _refusal(self) -> tuple[str, str] | None:
+        """Code and kind where the finish word is a refusal under status 200 (S-30), else None."""
+
+    @abstractmethod
+    def _reply(self) -> Reply:
+        """The finished reply; raises `incomplete` where the terminal marker is missing."""
 
 
 def event_object(text: str) -> Mapping[str, Any]:

@@ -1,8 +1,8 @@
 """Pure. Replies of the Responses wire: bytes in, one `Reply` out.
 
 Owns: items and their deltas, the terminal events, the stored items, what is found at
-receipt. Does not own: bytes and lines (`intake`), replay (`responses_items`), naming a
-refusal (`diagnosis`).
+receipt. Does not own: bytes, lines and the order of the end (`intake`), replay
+(`responses_items`), naming a refusal (`diagnosis`).
 
 The terminal event is the outcome, not the HTTP status (S-31). Items are stored as their
 `done` event gave them; a ciphertext is taken from there or from the final response, never
@@ -15,11 +15,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from surefoot.providers.diagnosis import refused_in_reply
 from surefoot.providers.hosted import hosted_kinds
-from surefoot.providers.intake import Intake, event_object, incomplete, nonsense, usage_of
-from surefoot.providers.port import Reply, TextDelta, Usage
-from surefoot.providers.sse import Event
+from surefoot.providers.intake import WireDecoder, incomplete, nonsense, usage_of
+from surefoot.providers.port import Reply, TextDelta
 from surefoot.providers.written import Written, as_text, reply_calls
 
 TERMINAL: Mapping[str, str] = {
@@ -57,54 +55,18 @@ class _Item:
         return value
 
 
-class ResponsesDecoder:
-    """Decodes one reply, streamed or whole; the first byte tells which it is."""
+class ResponsesDecoder(WireDecoder):
+    """Decodes one reply of Responses."""
 
     def __init__(self, contract: Mapping[str, Any]) -> None:
-        self._contract = contract
-        self._intake = Intake()
+        super().__init__(contract)
         self._items: list[_Item] = []
         self._response: Mapping[str, Any] = {}
         self._status: str | None = None
-        self._usage = Usage()
-        self._error: Any = None
-        self._events = 0
 
-    @property
-    def finished(self) -> bool:
-        """A terminal event came, or an error that ends the reply."""
-        return self._status is not None or self._error is not None
-
-    def feed(self, chunk: bytes) -> list[TextDelta]:
-        """Take bytes as they come, split anywhere."""
-        return self._take(self._intake.feed(chunk))
-
-    def end(self) -> Reply:
-        """The transport closed cleanly; see `Decoder.end`."""
-        rest = [] if self._status is not None else self._intake.end()
-        if self._intake.whole:
-            self._read_whole()
-        else:
-            self._take(rest)
-        if self._error is not None:
-            raise refused_in_reply(self._error, self._contract)
-        if not self._intake.whole and self._events == 0:
-            nonsense("holds no event")
-        if self._status is None:
-            raise incomplete()
-        if self._reason() == "content_filter":
-            raise refused_in_reply({"code": "content_filter"}, self._contract, kind="policy")
-        return self._reply(self._status)
-
-    def _take(self, events: list[Event]) -> list[TextDelta]:
-        told: list[TextDelta] = []
-        for event in events:
-            if self.finished:
-                break
-            if event.data.strip() == "[DONE]":
-                continue  # a proxy's own marker; it proves nothing about the response
-            told += self._event(event.name, event_object(event.data))
-        return told
+    def _refusal(self) -> tuple[str, str] | None:
+        filtered = self._ended and self._reason() == "content_filter"
+        return ("content_filter", "policy") if filtered else None
 
     def _event(self, name: str, event: Mapping[str, Any]) -> list[TextDelta]:
         kind = str(event.get("type") or name)
@@ -140,7 +102,7 @@ class ResponsesDecoder:
             self._usage = usage_of(response.get("usage"), self._usage)
         if status == "failed":
             self._error = self._response.get("error") or {"code": "server_error"}
-        self._status = status
+        self._status, self._ended = status, True
 
     def _open(self, event: Mapping[str, Any]) -> None:
         """A new item, also where its index was used before for another (S-12)."""
@@ -201,14 +163,10 @@ class ResponsesDecoder:
         new = item.text[len(before) :]
         return [TextDelta(new, shown)] if new and shown else []
 
-    def _read_whole(self) -> None:
-        body = self._intake.body()
-        if body.get("error"):
-            self._error = body["error"]
-            return
+    def _whole(self, body: Mapping[str, Any]) -> None:
         if not isinstance(body.get("output"), list):
             nonsense("holds no output")
-        # A whole body that parsed has ended, unless it says that the work goes on elsewhere.
+        # Unless it says that the work goes on elsewhere.
         status = body.get("status") or "completed"
         if status in TERMINAL.values():
             self._end_with(body, str(status))
@@ -226,7 +184,10 @@ class ResponsesDecoder:
             return [_Item(dict(one), done=True).stored() for one in told]
         return [item.stored() for item in self._items]
 
-    def _reply(self, status: str) -> Reply:
+    def _reply(self) -> Reply:
+        status = self._status
+        if status is None:
+            raise incomplete()
         output = self._output()
         asked = [item for item in output if item.get("type") == "function_call"]
         model = self._response.get("model")
