@@ -118,10 +118,10 @@ class App:
         """
         session_id = await self._which(ref, new=new, continue_newest=continue_newest)
         # A model that cannot be had must not leave an empty session behind.
-        self.model = self.model or await self._endpoint_model()
+        await self.ready()
         session = await self._own(session_id, take_over=take_over)
         barrier, people, actions = self._around(session)
-        controller = Controller(session, barrier, people, self.model, actions)
+        controller = Controller(session, barrier, people, await self.ready(), actions)
         controller.incidents.automatic = self.settings.recovery.automatic == "on"
         if self.on_notice is not None:
             controller.subscribe(self.on_notice)
@@ -130,6 +130,21 @@ class App:
         )
         await controller.open()
         return controller
+
+    async def ready(self) -> Model:
+        """The model, with its key found; a chat asks for it before there is a session. Raises as `session` does."""
+        self.model = self.model or await self._endpoint_model()
+        return self.model
+
+    def still_ending(self) -> Mapping[str, float]:
+        """Attempts that were told to end and have not, with the seconds until they are killed (UX-18)."""
+        now = self.scheduler.boot_ms()
+        kills = self._processes.still_ending()
+        return {attempt: max(0.0, (at - now) / 1000) for attempt, at in kills.items()}
+
+    def background(self) -> Sequence[Mapping[str, Any]]:
+        """What was started in the background in this project and still runs (UX-157)."""
+        return self._supervision.background()
 
     async def fork(self, ref: str) -> str:
         """Begin a session with the view of another one and copies of its open calls; its id (TR-96).

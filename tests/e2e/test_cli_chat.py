@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import signal
 import time
@@ -243,3 +244,48 @@ def test_ux_15_continue_means_the_newest_session_with_words_and_no_chat_that_was
     assert leave(chat(world)) == 0
     assert world.run("-c", "-p", "second").stdout == "Two.\n"
     assert "> first" in world.run("session", "show").stdout
+
+
+def test_ux_38_a_mode_chosen_in_the_chat_holds_for_the_next_call(world: World) -> None:
+    world.model_says({"calls": [{"name": "shell", "args": {"command": "touch made"}}]}, DONE)
+    child = chat(world)
+    child.send("/permissions bypassPermissions\r")
+    child.expect("mode bypassPermissions")
+    child.send("do it\r")
+    child.expect("All finished.")
+    assert (world.project / "made").exists()
+    assert leave(child) == 0
+
+
+def test_ux_33_a_chat_in_which_nothing_was_said_leaves_no_session_and_no_hint(world: World) -> None:
+    world.model_says(DONE)
+    child = chat(world)
+    child.send("/usage\r")
+    child.expect("Nothing was said")
+    child.send("\x04")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0 and "surefoot -r" not in child.before
+    assert json.loads(world.run("session", "list", "--json").stdout) == []
+
+
+STUBBORN = {
+    "calls": [
+        {
+            "name": "shell",
+            "args": {"command": "trap '' INT TERM; touch started; rm -f x; while :; do sleep 1; done"},
+        }
+    ]
+}
+
+
+def test_ux_18_a_command_that_has_not_ended_is_counted_with_the_time_until_it_is_killed(world: World) -> None:
+    world.model_says(STUBBORN, DONE)
+    child = chat(world, "--yolo")
+    child.send("hang\r")
+    wait_for((world.project / "started").exists)
+    child.send("\x1b")
+    child.expect(r"stopped: 1 still ending · Told to end; killed after (\d+) s\.")
+    assert 1 <= int(child.match.group(1)) <= 10
+    child.send("\x15")
+    assert leave(child) == 3

@@ -46,7 +46,8 @@ from surefoot.surfaces.markup import Light
 from surefoot.surfaces.words import refusal, say
 
 STOP_SECONDS = 2.0
-PARKED_SECONDS = 0.05
+ENDING_SECONDS = 0.4
+ENDING_LOOKS = 20
 REFRESH_SECONDS = 0.5
 
 
@@ -57,9 +58,10 @@ class Driver(Protocol):
     model: str
     mode: str
     state: str
-    denials: int
 
     def snapshot(self) -> Mapping[str, Any]: ...
+
+    def still_ending(self) -> Mapping[str, float]: ...
 
     async def submit(self, text: str) -> Any: ...
 
@@ -238,6 +240,8 @@ class Chat:
                 self._turn = None
                 self.say(*self.stream.finish())
         if own:
+            if str(getattr(end, "status", "")) == "cancelled":
+                await self._ended()
             self._tell_end(end)
             self.show_cards()
             self._deliver_parked(end)
@@ -264,7 +268,7 @@ class Chat:
             return
         status = str(getattr(end, "status", ""))
         if status == "cancelled":
-            self.say(view.stop_line(self.count.counts(), self.screen.language))
+            self._say_stopped()
         elif status == "failed":
             error = getattr(end, "error", None)
             if error is not None:
@@ -286,9 +290,22 @@ class Chat:
             done, _ = await asyncio.wait({turn}, timeout=max(0.0, left))
             if not done:
                 self.say(say("stop_not_written", self.screen.language))
-                self.say(view.stop_line(self.count.counts(), self.screen.language))
+                self._say_stopped()
         finally:
             self._stopped_at = None
+
+    async def _ended(self) -> None:
+        """Most commands end as soon as they are told to; the counts wait that long for them."""
+        for _ in range(ENDING_LOOKS):
+            if not self.driver.still_ending():
+                return
+            await asyncio.sleep(ENDING_SECONDS / ENDING_LOOKS)
+
+    def _say_stopped(self) -> None:
+        """The counts of a stop; what has not ended yet is counted with the time until it is killed (UX-18)."""
+        ending = self.driver.still_ending()
+        seconds = max(ending.values()) if ending else None
+        self.say(view.stop_line(self.count.counts(ending), self.screen.language, ending_seconds=seconds))
 
     def _keep(self, task: asyncio.Task[Any]) -> None:
         self._tasks.add(task)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -130,11 +130,11 @@ class Count:
         """Begin a turn."""
         self._states.clear()
 
-    def counts(self) -> dict[str, int]:
+    def counts(self, still_ending: Container[str] = ()) -> dict[str, int]:
         """How many calls ended in which way; those still at it are `ending`."""
         found: dict[str, int] = {}
-        for receipt in self._states.values():
-            key = _counted_as(receipt)
+        for attempt, receipt in self._states.items():
+            key = "ending" if attempt in still_ending else _counted_as(receipt)
             found[key] = found.get(key, 0) + 1
         return found
 

@@ -363,7 +363,8 @@ def rerun_line(calls: Sequence[Mapping[str, Any]], language: str) -> str | None:
 def stop_line(counts: Mapping[str, int], language: str, *, ending_seconds: float | None = None) -> str:
     """The one line of counts after a stop (UX-18)."""
     order = ("succeeded", "failed", "unknown", "not_started", "ending", "check")
-    parts = [say(f"count_{key}", language, n=counts[key]) for key in order if counts.get(key)]
+    one = {"check": "check_one"} if counts.get("check") == 1 else {}
+    parts = [say(f"count_{one.get(key, key)}", language, n=counts[key]) for key in order if counts.get(key)]
     line = say("stopped", language) + ": " + (" · ".join(parts) or say("count_nothing", language))
     if counts.get("ending") and ending_seconds is not None:
         line += " · " + say("ending", language, seconds=round(ending_seconds))

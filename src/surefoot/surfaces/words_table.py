@@ -283,6 +283,7 @@ SENTENCES: Mapping[str, Texts] = {
     "count_not_started": ("{n} never started", "{n} 次从未开始", "{n} 次從未開始"),
     "count_ending": ("{n} still ending", "{n} 次仍在结束", "{n} 次仍在結束"),
     "count_check": ("{n} checks stopped", "{n} 次检查被停止", "{n} 次檢查被停止"),
+    "count_check_one": ("{n} check stopped", "{n} 次检查被停止", "{n} 次檢查被停止"),
     "count_nothing": ("nothing had started", "没有开始任何操作", "沒有開始任何操作"),
     "stop_not_written": (
         "The stop is not written yet; it will be.",
@@ -315,6 +316,11 @@ SENTENCES: Mapping[str, Texts] = {
     "type_code": ("Then type the code {code}", "再输入代码 {code}", "再輸入代碼 {code}"),
     "nothing_decided": ("Nothing was decided.", "没有作出任何决定。", "沒有作出任何決定。"),
     "no_session": ("There is no session here yet.", "这里还没有会话。", "這裡還沒有工作階段。"),
+    "nothing_said": (
+        "Nothing was said in this chat yet.",
+        "这次对话里还没有说过话。",
+        "這次對話裡還沒有說過話。",
+    ),
     "nothing_open": ("Nothing is open.", "没有未决的调用。", "沒有未決的呼叫。"),
     "parked_words": (
         "Kept until this turn ends: {text}",

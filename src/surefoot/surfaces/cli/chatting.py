@@ -15,14 +15,15 @@ import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from surefoot.core.model import Kind, Notice
-from surefoot.errors import RecoveryRefused
+from surefoot.errors import RecoveryRefused, UsageError
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
-from surefoot.surfaces import incident_card, plain, view
+from surefoot.runtime.permission import mode_of
+from surefoot.surfaces import incident_card, notices, plain, view
 from surefoot.surfaces.asking import permission_lines
 from surefoot.surfaces.cli import running
 from surefoot.surfaces.cli.naming import known_as
@@ -91,54 +92,73 @@ def _reader(directory: Path) -> Callable[[str], str | None]:
 
 @dataclass(slots=True)
 class _Driver:
-    """The session as the chat sees it."""
+    """The session as the chat sees it; before the first word there is none."""
 
-    desk: running.Desk
     wish: Wish
     model: str
     mode: str
-    notice: Callable[[Notice], None]
     opened: running.Opened
 
     @property
+    def _controller(self) -> Any:
+        """The session's controller, or None before the first word."""
+        return self.opened.controller
+
+    @property
+    def desk(self) -> running.Desk:
+        """Reading and deciding in the session there is."""
+        return running.Desk(self.opened.app, self._controller)
+
+    async def _begun(self) -> Any:
+        controller = await self.opened.begin()
+        controller.people.mode = mode_of(self.mode)
+        return controller
+
+    @property
     def session_id(self) -> str:
-        return str(self.desk.controller.session_id)
+        return "" if self._controller is None else str(self._controller.session_id)
 
     @property
     def state(self) -> str:
-        return str(self.desk.controller.state)
-
-    @property
-    def denials(self) -> int:
-        return len(self.desk.controller.people.denials)
+        return "idle" if self._controller is None else str(self._controller.state)
 
     def snapshot(self) -> Mapping[str, Any]:
+        if self._controller is None:
+            return {"calls": [], "background": list(self.opened.app.background())}
         return self.desk.snapshot()
 
+    def still_ending(self) -> Mapping[str, float]:
+        return dict(self.opened.app.still_ending())
+
     async def submit(self, text: str) -> Any:
-        return await self.desk.controller.submit(text)
+        return await (await self._begun()).submit(text)
 
     async def go_on(self, recovering: str | None = None) -> Any:
         """Continue without words; with the rest of a `/recover-context` line, from valid history (PR-81)."""
+        if self._controller is None:
+            raise UsageError(say("nothing_said", self.wish.look.language), next_command="surefoot -c")
         if recovering is None:
             return await self.desk.go_on()
         head, _, words = recovering.partition(" ")
         named = head if head.startswith("inc_") else None
-        done = await self.desk.controller.recover_context(named, words if named else recovering)
+        done = await self._controller.recover_context(named, words if named else recovering)
         if hasattr(done, "turn_id"):
             return done
         code, reason = str(done.body["code"]), done.body.get("reason")
         raise RecoveryRefused(refusal(code, self.wish.look.language, reason=reason), code=code, reason=reason)
 
     async def stop(self) -> None:
-        await self.desk.controller.stop()
+        if self._controller is not None:
+            await self._controller.stop()
 
     async def close(self) -> None:
-        await self.desk.controller.close()
+        await self.opened.close()
 
     def take_parked(self) -> list[str]:
-        parked = list(self.desk.controller.parked)
-        self.desk.controller.parked.clear()
+        if self._controller is None:
+            return []
+        parked = list(self._controller.parked)
+        self._controller.parked.clear()
         return parked
 
     async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
@@ -146,14 +166,12 @@ class _Driver:
 
     def set_mode(self, mode: str) -> None:
         self.mode = mode
-        self.desk.controller.people.mode = mode
+        if self._controller is not None:
+            self._controller.people.mode = mode_of(mode)
 
     async def command(self, word: str, rest: str) -> list[str]:
         """What a slash command that only shows something answers."""
         settings = self.wish.settings
-        if word == "/recover-context":
-            card = await self.desk.controller.incidents.card()
-            return [] if card is None else incident_card.lines(card, self.wish.look.language)
         if word == "/model":
             return [self.model, "another: surefoot -c -m ENDPOINT/MODEL"]
         if word == "/permissions":
@@ -161,20 +179,29 @@ class _Driver:
         if word == "/mcp":
             names = ", ".join(sorted(settings.mcp_servers)) or "none"
             return [f"MCP servers in the settings: {names}"]
-        if word == "/usage":
-            return await self._usage()
         if word == "/resume":
             return await self._sessions()
-        if word == "/clear":
-            return await self._anew()
-        if word == "/compact":
-            return await self._rewritten(self.desk.controller.rewriting.compact())
-        if word == "/rewind":
-            return await self._rewritten(self.desk.controller.rewriting.rewind(rest.strip() or None))
         if word == "/doctor":
             from surefoot.surfaces.cli.doctor import lines
 
             return await asyncio.to_thread(lines)
+        if self._controller is None:
+            return [say("nothing_said", self.wish.look.language)]
+        return await self._of_session(word, rest)
+
+    async def _of_session(self, word: str, rest: str) -> list[str]:
+        """What a slash command shows of the session there is."""
+        if word == "/recover-context":
+            card = await self._controller.incidents.card()
+            return [] if card is None else incident_card.lines(card, self.wish.look.language)
+        if word == "/usage":
+            return await self._usage()
+        if word == "/clear":
+            return await self._anew()
+        if word == "/compact":
+            return await self._rewritten(self._controller.rewriting.compact())
+        if word == "/rewind":
+            return await self._rewritten(self._controller.rewriting.rewind(rest.strip() or None))
         return [f"{word} shows nothing here"]
 
     async def _rewritten(self, work: Awaitable[Mapping[str, Any]]) -> list[str]:
@@ -197,13 +224,9 @@ class _Driver:
         if self.state != "idle":
             return ["a turn is running; stop it first"]
         old = await known_as(self.desk.app, self.session_id)
-        await self.opened.unlisten()
-        await self.desk.controller.close()
-        self.desk.controller = await self.desk.app.session(new=True)
-        self.desk.controller.people.mode = self.mode
-        self.desk.controller.subscribe(self.notice)
-        self.opened.controller = self.desk.controller
-        await self.opened.listen()
+        await self.opened.leave()
+        self.opened.wish = replace(self.wish, go_on=False, resume=None, name=None)
+        self.opened.resumed = False
         return [f"new session; back to the old one: surefoot -r {old}"]
 
     async def _sessions(self) -> list[str]:
@@ -236,7 +259,7 @@ class _Driver:
         ]
 
     async def _usage(self) -> list[str]:
-        history = await self.desk.controller.session.ledger.read(self.session_id)
+        history = await self._controller.session.ledger.read(self.session_id)
         told = [entry.payload.get("usage") or {} for entry in history if str(entry.kind) == "assistant"]
         spent = {key: sum(one.get(key) or 0 for one in told) for key in ("inputTokens", "outputTokens")}
         return [
@@ -248,14 +271,18 @@ async def _chat(wish: Wish) -> int:
     chat_module = importlib.import_module("surefoot.surfaces.chat")
     person = _Person(wish.look)
 
+    early: list[Notice] = []
+
     def notice(seen: Notice) -> None:
         if person.chat is not None:
             person.chat.notice(seen.kind, seen.facts)
+        elif seen.kind == "local_model":
+            complain([view.clean(seen.facts["text"])])
+        elif seen.kind not in notices.DRAWN:
+            early.append(seen)
 
-    async with running.opened(wish, asker=person) as opened:
-        desk = running.Desk(opened.app, opened.controller)
-        mode = wish.settings.permissions.mode
-        driver = _Driver(desk, wish, str(wish.settings.chosen()), mode, notice, opened)
+    async with running.opened(wish, asker=person, on_notice=notice, later=True) as opened:
+        driver = _Driver(wish, str(wish.settings.chosen()), wish.settings.permissions.mode, opened)
         screen = chat_module.Screen(
             language=wish.look.language,
             columns=lambda: shutil.get_terminal_size((80, 24)).columns,
@@ -264,19 +291,20 @@ async def _chat(wish: Wish) -> int:
             colour=wish.look.colour and not wish.look.plain,
         )
         chat = chat_module.Chat(driver, screen, first_prompt=wish.prompt)
-        person.chat = chat
-        opened.controller.subscribe(notice)
         _greet(driver, wish)
         if opened.resumed:
-            chat.below_cards = await _tell_resumed(opened, desk, wish)
+            chat.below_cards = await _tell_resumed(opened, driver.desk, wish)
+        person.chat = chat
+        for told in early:
+            notice(told)
         ended = _watch_signals(chat)
         await chat.run()
-        snapshot = desk.snapshot()
-        name = await known_as(opened.app, driver.session_id)
+        snapshot = driver.snapshot()
+        name = await known_as(opened.app, driver.session_id) if driver.session_id else None
     open_calls = running.undecided(dict(snapshot))
     if open_calls:
         complain([say("end_outcome_unknown", wish.look.language, n=len(open_calls))])
-    complain([f"surefoot -r {name}"])
+    complain([f"surefoot -r {name}"] if name else [])
     if ended:
         return 143
     return 3 if open_calls else 0

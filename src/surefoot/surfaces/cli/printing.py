@@ -59,6 +59,8 @@ class _Run:
     _name: str | None = None
     """How the session is named in a command: its name, or its short id."""
     _told: dict[str, str] = field(default_factory=dict)
+    _early: list[Notice] | None = field(default_factory=list)
+    """Notices of the opening; None once the first line is printed."""
 
     async def whole(self) -> int:
         began = time.monotonic()
@@ -97,13 +99,15 @@ class _Run:
 
     async def _session(self) -> None:
         wish = self.wish
-        async with running.opened(wish, on_notice=self._before) as opened:
+        async with running.opened(wish, on_notice=self._notice) as opened:
             self.controller = opened.controller
             self._name = await known_as(opened.app, opened.controller.session_id)
             self.tally.session_id = opened.controller.session_id
             self.tally.on_disk = True
-            opened.controller.subscribe(self._notice)
             self._line(self._init(opened.controller))
+            early, self._early = self._early or [], None
+            for notice in early:
+                self._notice(notice)
             if self._signal is None and await self._may_begin(opened):
                 await self._turn(opened.controller)
             if self._stopping is not None:
@@ -244,13 +248,15 @@ class _Run:
             "position": None,
         }
 
-    def _before(self, notice: Notice) -> None:
-        """What is told before there is a session: the small model is being started."""
-        if notice.kind == "local_model":
-            complain([view.clean(notice.facts["text"])])
-
     def _notice(self, notice: Notice) -> None:
-        """A subscriber only draws and never raises: a reader that went away stops the run instead."""
+        """A subscriber only draws and never raises: a reader that went away stops the run instead.
+
+        What is told before the first line of the run waits for it; the small model is started before.
+        """
+        if self._early is not None and notice.kind != "local_model":
+            if notice.kind not in notices.DRAWN:
+                self._early.append(notice)
+            return
         try:
             self._tell(notice)
         except BrokenPipeError:
@@ -271,6 +277,8 @@ class _Run:
             self._receipt(facts, session)
         elif notice.kind == "answer" and facts.get("verdict") == "unattended":
             self.ending = replace(self.ending, question_unanswered=True)
+        elif notice.kind == "local_model":
+            complain([view.clean(notice.facts["text"])])
         else:
             self._say_notice(notice)
 

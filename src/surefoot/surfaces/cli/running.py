@@ -12,7 +12,7 @@ import getpass
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,7 @@ from surefoot.errors import (
     UsageError,
 )
 from surefoot.runtime.requests import Answer, Caller
+from surefoot.surfaces import background
 from surefoot.surfaces.cli.output import complain, is_person_here
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.verdict import Ending
@@ -39,18 +40,46 @@ HELD_AGAIN_SECONDS = 0.25
 
 @dataclass(slots=True)
 class Opened:
-    """An app with its session; `resumed` is true when the session existed before."""
+    """An app with its session. `controller` is None as long as nothing was said in a new session:
+    a chat that is only opened leaves nothing behind. `resumed` is true when the session existed before."""
 
     app: Any
-    controller: Any
-    resumed: bool
+    wish: Wish
+    controller: Any = None
+    resumed: bool = False
     _control: Any = None
+    _beginning: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    async def listen(self) -> None:
-        """Let other terminals decide in this session (UX-118); also after the session was changed."""
+    async def begin(self) -> Any:
+        """The session of this run, made now if it is not there yet."""
+        async with self._beginning:
+            if self.controller is None:
+                controller = await _session(self.app, self.wish)
+                if self.wish.name and not self.resumed:
+                    named = Draft(Kind.SESSION_NAMED, {"name": self.wish.name[:80]})
+                    await controller.session.append(named)
+                if self.wish.max_turns is not None:
+                    controller.max_steps = self.wish.max_turns
+                self.controller = controller
+                await self._listen()
+        return self.controller
+
+    async def leave(self) -> None:
+        """Give the session back; one that is just being made is made first."""
+        await self.close()
+        self.controller = None
+
+    async def close(self) -> None:
+        """Close the session; it can still be read."""
+        async with self._beginning:
+            await self._unlisten()
+            if self.controller is not None:
+                await self.controller.close()
+
+    async def _listen(self) -> None:
+        """Let other terminals decide in this session (UX-118)."""
         from surefoot.surfaces.control import Control
 
-        await self.unlisten()
         app, controller = self.app, self.controller
         self._control = Control(
             app.settings.places.runtime,
@@ -61,8 +90,7 @@ class Opened:
         controller.subscribe(self._control.notice)
         await self._control.open()
 
-    async def unlisten(self) -> None:
-        """Take the socket away."""
+    async def _unlisten(self) -> None:
         if self._control is not None:
             await self._control.close()
             self._control = None
@@ -70,25 +98,33 @@ class Opened:
 
 @asynccontextmanager
 async def opened(
-    wish: Wish, *, asker: Any = None, on_notice: Callable[[Notice], None] | None = None
+    wish: Wish,
+    *,
+    asker: Any = None,
+    on_notice: Callable[[Notice], None] | None = None,
+    later: bool = False,
 ) -> AsyncIterator[Opened]:
-    """Open the app and the session a command line means; close both at the end."""
+    """Open the app and the session a command line means; close both at the end.
+
+    `later` leaves a new session to `begin`. `on_notice` is told every notice of the session, those
+    of its opening too, and the ends of background commands as long as this is open.
+    """
     async with wiring.open_app(
         wish.settings, directory=wish.directory, asker=asker, on_notice=on_notice
     ) as app:
-        resumed = wish.go_on or wish.resume is not None
-        controller = await _session(app, wish)
-        if wish.name and not resumed:
-            await controller.session.append(Draft(Kind.SESSION_NAMED, {"name": wish.name[:80]}))
-        if wish.max_turns is not None:
-            controller.max_steps = wish.max_turns
-        made = Opened(app, controller, resumed)
-        await made.listen()
+        made = Opened(app, wish, resumed=wish.go_on or wish.resume is not None)
+        if later and not made.resumed:
+            await app.ready()
+        else:
+            await made.begin()
         try:
-            yield made
+            if on_notice is None:
+                yield made  # nobody would draw it, so no end is taken from those who do
+                return
+            async with background.watched(app.folder, app.ledger, app.limits, on_notice):
+                yield made
         finally:
-            await made.unlisten()
-            await made.controller.close()
+            await made.leave()
 
 
 async def _session(app: Any, wish: Wish) -> Any:
