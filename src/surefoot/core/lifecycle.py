@@ -473,14 +473,14 @@ class Book(Shelf):
             if receipt is None:
                 return  # a kind of a newer version, or an attempt of another session
             self._put(advance(receipt, entry))
-            self._note_order(receipt, entry.kind)
+            self._note_order(receipt, entry)
             if entry.kind == Kind.STARTED and payload.get("supersedes"):
                 self._supersede(payload["supersedes"], receipt.attempt_id)
 
-    def _note_order(self, before: Receipt, kind: str) -> None:
-        if kind == Kind.INSPECTED:
+    def _note_order(self, before: Receipt, entry: Entry) -> None:
+        if entry.kind == Kind.INSPECTED:
             self._overtaken.discard(before.attempt_id)
-        elif kind in (Kind.LATE, Kind.PROCESS) and before.inspection is not None:
+        elif before.inspection is not None and _is_news(entry):
             self._overtaken.add(before.attempt_id)
 
     def _supersede(self, old_id: str, new_id: str) -> None:
@@ -563,6 +563,15 @@ def _counted(receipt: Receipt) -> list[str]:
     if receipt.state is State.NOT_STARTED and receipt.reason == "fenced":
         names.append("blocked")
     return names
+
+
+def _is_news(entry: Entry) -> bool:
+    """Whether an entry is a later fact about the attempt itself (TR-125, rule 11).
+
+    That a person knows of a process and leaves it running changes nothing about it (TR-71).
+    """
+    only_left = set(entry.payload.get("process") or ()) == {"left"} and not entry.payload.get("executor")
+    return entry.kind == Kind.LATE or (entry.kind == Kind.PROCESS and not only_left)
 
 
 def _mark(index: dict[str, None], attempt: str, present: bool) -> None:

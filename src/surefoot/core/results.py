@@ -384,10 +384,16 @@ def _denied_text(facts: Mapping[str, Any]) -> str:
 
 
 def _duplicate_text(facts: Mapping[str, Any]) -> str:
+    if facts.get("whole_message"):
+        return WHOLE_MESSAGE
     original = facts.get("original")
     return NOT_STARTED["duplicate_call"] + (f" It is call {original}." if original else "")
 
 
+WHOLE_MESSAGE = (
+    "This message gave one id to more than one call, and its endpoint's contract refuses such a message whole. "
+    "Nothing of it was started. Ask again, with an id of its own for each call."
+)
 _REFUSALS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "fenced": _fenced_text,
     "batch_dependency": _batch_text,

@@ -96,10 +96,9 @@ class Barrier:
 
     def look(self, call: Call) -> Looked:
         """Resolve, validate and classify a call. Pure but for the registry; nothing is written."""
-        if call.cut:
-            return unlooked(call, "truncated_call")
-        if call.duplicate_of:
-            return unlooked(call, "duplicate_call", original=call.duplicate_of)
+        misshapen = drafts.misshapen(call)
+        if misshapen is not None:
+            return misshapen
         tool = self.registry.resolve(call.asked_name)
         if tool is None:
             return unlooked(call, "tool_missing", asked=call.asked_name, known=self.registry.names())

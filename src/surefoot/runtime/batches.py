@@ -45,11 +45,14 @@ def as_calls(
 ) -> list[Call]:
     """The calls to run, marked where their message broke off (TR-34) or a block repeats another (TR-33).
 
-    `repeated_ids` is the contract's `ids.repeated_in_reply`; `distinct` says that equal ids say nothing.
+    `repeated_ids` is the contract's `ids.repeated_in_reply`; `distinct` says that equal ids say nothing,
+    `refuse` that a message with equal ones runs nothing at all (TR-32).
     """
     cut_message = (reply.finish or "") in CUT_FINISHES
     first_of: dict[tuple[str, str, str], str] = {}
-    ids = {(call.provider_call_id or "").strip() for call in reply.calls}
+    given_ids = [(call.provider_call_id or "").strip() for call in reply.calls]
+    ids, named = set(given_ids), [one for one in given_ids if one]
+    refused = repeated_ids == "refuse" and len(named) != len(set(named))
     telling = repeated_ids != "distinct" and len(ids) > 1
     calls = []
     for position, (asked, given) in enumerate(zip(reply.calls, dispatched, strict=True)):
@@ -66,6 +69,7 @@ def as_calls(
                 arguments=asked.arguments,
                 cut=cut,
                 duplicate_of=None if original == given["callId"] else original,
+                refused_whole=refused,
             )
         )
     return calls

@@ -49,6 +49,17 @@ def unlooked(
     return Looked(call, tool, None, UNDECLARED, display, refused=refused(code, text, **facts))
 
 
+def misshapen(call: Call) -> Looked | None:
+    """The refusal of a call for what its message looks like, whatever it asks for (TR-32 to TR-34)."""
+    if call.refused_whole:
+        return unlooked(call, "duplicate_call", whole_message=True)
+    if call.cut:
+        return unlooked(call, "truncated_call")
+    if call.duplicate_of:
+        return unlooked(call, "duplicate_call", original=call.duplicate_of)
+    return None
+
+
 def departs(stored: Effect, now: Effect) -> bool:
     """Whether a call reaches elsewhere, or is judged stricter, than when it was first started."""
     both = stricter(stored, now)

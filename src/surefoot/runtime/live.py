@@ -28,12 +28,16 @@ class Call:
     """The message broke off inside this call; it never runs (TR-34)."""
     duplicate_of: str | None = None
     """The call this block repeats under one provider id (TR-33)."""
+    refused_whole: bool = False
+    """Its message repeats an id, and the contract of its endpoint refuses such a message (TR-32)."""
     supersedes: str | None = None
     """The older attempt this one takes over from; both are written in one commit (TR-117, TR-137)."""
     idempotency_key: str | None = None
     """The key of the older attempt, kept (TR-15)."""
     reserved: bool = False
     """Started by recovery: guards against repetition do not apply to it, the fence does."""
+    nested: bool = False
+    """A part of another call, which made it (TR-9)."""
     pinned: Effect | None = None
     """The effect a retry was asked for; one that turns out another on the way does not start (TR-136)."""
     pinned_digest: str | None = None

@@ -377,6 +377,23 @@ def test_tr_125_an_inspection_is_overtaken_by_a_later_fact_and_renewed_by_a_late
     assert story.book.inspection_overtaken("a")
 
 
+@pytest.mark.parametrize(
+    ("told", "stale"),
+    [
+        ({"process": {"left": {"who": "lin"}}}, False),
+        ({"process": {"left": {"who": "lin"}}, "executor": {"state": "ended"}}, True),
+        ({"process": {"killed": {"who": "lin", "gone": True}}}, True),
+        ({"executor": {"state": "ended"}}, True),
+    ],
+)
+def test_tr_71_tr_125_leaving_a_process_alone_makes_no_inspection_old_and_ending_it_does(
+    tell: Any, told: dict[str, Any], stale: bool
+) -> None:
+    story = tell().unknown("a").inspect("a", "unknown")
+    story.add(Kind.PROCESS, attemptId="a", **told)
+    assert story.book.inspection_overtaken("a") is stale
+
+
 def test_tr_66_process_records_are_merged_key_by_key(tell: Any) -> None:
     story = tell().ask("a")
     story.start("a", process={"folder": "/r"})

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 
 from surefoot.core.model import BarrierLevel, EffectClass, State
+from surefoot.core.results import result_of
 from surefoot.providers.port import Reply, ReplyCall
 from surefoot.runtime.batches import as_calls, dispatch
 from surefoot.runtime.scheduler import Scheduler
+from surefoot.testing.played import PlayedModel
 from surefoot.testing.rig import Rig, Setup
 from surefoot.testing.simulation import Simulation, simulate
 from surefoot.testing.world import Behaviour
@@ -97,6 +99,29 @@ def test_tr_33_tr_88_a_duplicate_is_answered_and_stops_nothing_behind_it() -> No
         await crew.turn()
         assert [one.reason for one in crew.session.book] == [None, "duplicate_call", None]
         assert rig.world.count("a") == rig.world.count("b") == 1
+
+    play(main)
+
+
+@pytest.mark.parametrize(
+    ("ids", "refused"),
+    [(("x", "x", "y"), True), (("x", "y", "z"), False), (("", "", "y"), False), (("y", " x", "x "), True)],
+)
+def test_tr_32_a_contract_that_refuses_repeated_ids_lets_nothing_of_the_message_run(
+    ids: tuple[str, ...], refused: bool
+) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        asked = [{"name": "pay", "args": {"label": f"l{n}"}, "id": one} for n, one in enumerate(ids)]
+        model = PlayedModel([{"calls": asked}, {"text": "ok"}])
+        model.repeated_ids = "refuse"  # type: ignore[attr-defined]
+        crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE)], model=model))
+        await crew.turn()
+        receipts = list(crew.session.book)
+        assert [one.reason for one in receipts] == (["duplicate_call"] * 3 if refused else [None] * 3)
+        assert len(rig.world.bodies) == (0 if refused else 3)
+        if refused:
+            assert all("Nothing of it was started" in result_of(one).text for one in receipts)
 
     play(main)
 
