@@ -13,25 +13,13 @@ owner in memory and by readers alike.
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import json
 import operator
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from surefoot.core.effects import judged_effect
-from surefoot.core.model import (
-    EffectClass,
-    EffectTrace,
-    Entry,
-    Kind,
-    Overlay,
-    Receipt,
-    State,
-    camel,
-    receipt_fields,
-)
+from surefoot.core.model import EffectClass, Entry, Kind, Overlay, Receipt, State, camel
+from surefoot.core.shelf import Shelf, fields_of, receipt_from_json
 
 LEGAL: Mapping[State, frozenset[State]] = {
     State.DISPATCHED: frozenset({State.NOT_STARTED, State.STARTED, State.UNKNOWN}),
@@ -58,13 +46,6 @@ _IDENTITY_FIELDS = frozenset(
     {"attempt_id", "session_id", "call_id", "turn_id", "position", "parent_attempt_id"}
 )
 _CLOSING = frozenset({Overlay.PROVEN, Overlay.CONFIRMED, Overlay.DENIED, Overlay.RELEASED})
-_ENUMS: Mapping[str, type[Any]] = {
-    "state": State,
-    "effect_class": EffectClass,
-    "effect_trace": EffectTrace,
-}
-_TUPLES = frozenset({"reach", "late", "write_intents", "overlays", "notes"})
-_BY_KEY = {key: name for name, key in receipt_fields()}
 
 
 def dispatched(session_id: str, turn_id: str, call: Mapping[str, Any], entry: Entry) -> Receipt:
@@ -75,46 +56,6 @@ def dispatched(session_id: str, turn_id: str, call: Mapping[str, Any], entry: En
     if given.get("arguments") is None:
         given["arguments"] = ""  # absent argument text (TR-11); the receipt notes it at D6
     return receipt_from_json(given)
-
-
-def receipt_from_json(value: Mapping[str, Any]) -> Receipt:
-    """Read a receipt from its JSON names; unknown fields go to `extra`, unknown states read as unknown."""
-    fields, extra = _fields_of(value)
-    return Receipt(**fields, extra=extra)
-
-
-def _fields_of(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    fields: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
-    for key, item in value.items():
-        name = _BY_KEY.get(key)
-        if name is None:
-            extra[key] = item
-        elif name in _TUPLES:
-            fields[name] = _tuple_of(name, item, extra, key)
-        elif name in _ENUMS and item is not None:
-            fields[name] = _enum_of(name, item, extra, key)
-        else:
-            fields[name] = item
-    return fields, extra
-
-
-def _tuple_of(name: str, items: Any, extra: dict[str, Any], key: str) -> tuple[Any, ...]:
-    if name != "overlays":
-        return tuple(items or ())
-    known = {overlay.value: overlay for overlay in Overlay}
-    if any(item not in known for item in items or ()):
-        extra[key] = items
-    return tuple(known[item] for item in items or () if item in known)
-
-
-def _enum_of(name: str, item: Any, extra: dict[str, Any], key: str) -> Any:
-    """A word of a newer version reads as the most careful one, and its own text is kept (TR-8)."""
-    try:
-        return _ENUMS[name](item)
-    except ValueError:
-        extra[key] = item
-        return {"state": State.UNKNOWN, "effect_class": EffectClass.UNKNOWN}.get(name, EffectTrace.POSSIBLE)
 
 
 def refusal(receipt: Receipt | None, kind: str, payload: Mapping[str, Any]) -> str | None:
@@ -216,7 +157,7 @@ def _closed(receipt: Receipt, entry: Entry) -> Receipt:
 
 def _merged(receipt: Receipt, payload: Mapping[str, Any], **fixed: Any) -> Receipt:
     """Lay the fields of `payload` over the receipt; a state this version does not know reads as unknown."""
-    change, extra = _fields_of(payload)
+    change, extra = fields_of(payload)
     for name in _IDENTITY_FIELDS & change.keys():
         del change[name]
     if "notes" in change:
@@ -262,139 +203,12 @@ def _laid(receipt: Receipt, overlay: Overlay) -> Receipt:
     return dataclasses.replace(receipt, overlays=(*receipt.overlays, overlay))
 
 
-Shelved = tuple[str, str, "str | None", str]
-"""A stored receipt: attempt, call, parent attempt, and the receipt as JSON text."""
-
-
-class _Receipts(dict[str, Receipt]):
-    """Receipts by attempt. One that came from a shelf stays text until somebody asks for it."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.texts: dict[str, str] = {}
-
-    def __getitem__(self, attempt: str) -> Receipt:
-        if attempt in self.texts:
-            self[attempt] = receipt_from_json(json.loads(self.texts.pop(attempt)))
-        return super().__getitem__(attempt)
-
-    def get(self, attempt: str, default: Any = None) -> Receipt | None:  # type: ignore[override]
-        return self[attempt] if attempt in self else default  # noqa: SIM401 (it would call itself)
-
-    def values(self) -> list[Receipt]:  # type: ignore[override]
-        return [self[attempt] for attempt in self]
-
-
-class Shelf:
-    """The receipts of one session and the ways they are found: by attempt, by call, by parent, by age.
-
-    Knows nothing of entries; can be laid away as rows and taken up again.
-    """
-
-    def __init__(self) -> None:
-        self._by_attempt = _Receipts()
-        self._rank: dict[str, int] = {}
-        self._by_call: dict[str, list[str]] = {}
-        self._children: dict[str, list[str]] = {}
-        self._open: dict[str, None] = {}
-        self._resolved: dict[str, None] = {}
-        self._unsettled: dict[str, None] = {}
-        self._overtaken: set[str] = set()
-        self._counts: Counter[str] = Counter()
-        self._changed: dict[str, None] = {}
-
-    @classmethod
-    def shelved(cls, rows: Iterable[Shelved], marks: Mapping[str, Any]) -> Self:
-        """A shelf from rows in order of appearance and from `marks`; receipts are parsed when asked for."""
-        book = cls()
-        placeholder = Receipt("", "", "", "", 0)
-        for attempt, call, parent, text in rows:
-            book._by_attempt[attempt] = placeholder
-            book._by_attempt.texts[attempt] = text
-            book._index(attempt, call, parent)
-        book._open = dict.fromkeys(marks["open"])
-        book._unsettled = dict.fromkeys(marks["unsettled"])
-        book._resolved = dict.fromkeys(marks["resolved"])
-        book._overtaken = set(marks["overtaken"])
-        book._counts = Counter(marks["counts"])
-        return book
-
-    def rows(self, attempts: Iterable[str]) -> Iterator[Shelved]:
-        """The rows `shelved` reads back. `extra` wins over the field a newer word was read into (TR-8)."""
-        for attempt in attempts:
-            receipt = self._by_attempt[attempt]
-            shown = {key: value for key, value in receipt.to_json().items() if value not in (None, [])}
-            text = json.dumps({**shown, **receipt.extra}, default=dict)
-            yield attempt, receipt.call_id, receipt.parent_attempt_id, text
-
-    def marks(self) -> dict[str, Any]:
-        """What the rows do not say, as JSON."""
-        return {
-            "open": list(self._open),
-            "unsettled": list(self._unsettled),
-            "resolved": list(self._resolved),
-            "overtaken": sorted(self._overtaken),
-            "counts": dict(self._counts),
-        }
-
-    def take_changed(self) -> list[str]:
-        """The attempts whose receipt changed since this was asked last, new ones in order of appearance."""
-        changed, self._changed = list(self._changed), {}
-        return changed
-
-    def put_back_changed(self, attempts: list[str]) -> None:
-        """Take back `take_changed`, because what was made of it was not stored."""
-        self._changed = {**dict.fromkeys(attempts), **self._changed}
-
-    def call_count(self) -> int:
-        """How many calls there are."""
-        return len(self._by_call)
-
-    def __len__(self) -> int:
-        return len(self._by_attempt)
-
-    def __iter__(self) -> Iterator[Receipt]:
-        return iter(list(self._by_attempt.values()))
-
-    def get(self, attempt_id: str) -> Receipt | None:
-        """The receipt of an attempt, or None."""
-        return self._by_attempt.get(attempt_id)
-
-    def ids(self) -> list[str]:
-        """The ids of all attempts, in order of appearance; parses none of them."""
-        return list(self._by_attempt)
-
-    def mentioning(self, word: str) -> list[Receipt]:
-        """The receipts in whose stored form `word` stands, and all that were parsed; parses no other."""
-        texts = self._by_attempt.texts
-        return [self._by_attempt[one] for one in self._by_attempt if word in texts.get(one, word)]
-
-    def attempts(self, call_id: str) -> list[Receipt]:
-        """The receipts of a call, oldest first."""
-        return [self._by_attempt[attempt] for attempt in self._by_call.get(call_id, ())]
-
-    def children(self, attempt_id: str) -> list[Receipt]:
-        """The receipts of calls nested in an attempt."""
-        return [self._by_attempt[child] for child in self._children.get(attempt_id, ())]
-
-    def after(self, attempt_id: str) -> Iterator[Receipt]:
-        """The attempts that appeared after this one, newest first; costs what came later, not the session."""
-        later = len(self._rank) - self._rank[attempt_id] - 1
-        return (self._by_attempt[one] for one in itertools.islice(reversed(self._rank), later))
-
-    def _index(self, attempt: str, call: str, parent: str | None) -> None:
-        self._rank[attempt] = len(self._rank)
-        self._by_call.setdefault(call, []).append(attempt)
-        if parent:
-            self._children.setdefault(parent, []).append(attempt)
-
-
 class Book(Shelf):
     """All receipts of one session, folded entry by entry; every step costs the same at any size.
 
     Not thread-safe: one owner folds it. Keeps what the barrier and the snapshot ask
     for at once: attempts by call, children by parent, the open ones, the resolved
-    ones, and the counts of TR-158.
+    ones, and the counts of TR-158. After retention it holds what was left of them.
     """
 
     def __init__(self, receipts: Iterable[Receipt] = ()) -> None:
@@ -463,6 +277,11 @@ class Book(Shelf):
                 self._put(dispatched(entry.session_id, payload.get("turnId", ""), call, entry))
         elif entry.kind == Kind.DISPATCHED:
             self._put(dispatched(entry.session_id, payload.get("turnId", ""), payload, entry))
+        elif entry.kind == Kind.SESSION_DROPPED:
+            self._begin_anew()
+            for left in payload.get("receipts") or ():
+                self._put(receipt_from_json(left))
+            self.dropped = True
         elif entry.kind == Kind.REWOUND:
             for attempt in payload.get("offBranch") or ():
                 left = self.get(attempt)
@@ -546,7 +365,7 @@ class Book(Shelf):
 
 
 COUNTED = ("confirmed", "denied", "retried", "rejected", "released", "proven", "late", "blocked")
-_COUNTED_OVERLAYS = {
+COUNTED_OVERLAYS = {
     Overlay.CONFIRMED: "confirmed",
     Overlay.DENIED: "denied",
     Overlay.SUPERSEDED: "retried",
@@ -559,7 +378,7 @@ _COUNTED_OVERLAYS = {
 
 def _counted(receipt: Receipt) -> list[str]:
     """Under which names of TR-158 an attempt counts, `unknown` excepted."""
-    names = [_COUNTED_OVERLAYS[overlay] for overlay in receipt.overlays if overlay in _COUNTED_OVERLAYS]
+    names = [COUNTED_OVERLAYS[overlay] for overlay in receipt.overlays if overlay in COUNTED_OVERLAYS]
     if receipt.state is State.NOT_STARTED and receipt.reason == "fenced":
         names.append("blocked")
     return names

@@ -163,6 +163,11 @@ class Kind(Word):
     """`owner`, `takenOver` (bool), `previousEpoch`. Written by `Ledger.claim` alone."""
     SESSION_NAMED = "session.named"
     """`name`"""
+    SESSION_DROPPED = "session.dropped"
+    """`upto`, `changedMs`, `cause`, `who`, `receipts`: payloads up to that position are dropped; of the
+    receipts this is what is left (TR-97)"""
+    DROPPED = "dropped"
+    """Never written: how an entry reads whose payload was dropped. `was`: its kind"""
     BARRIER_SET = "barrier.set"
     """`old`, `new`, `who`, `channel`"""
     TURN = "turn"
@@ -171,6 +176,7 @@ class Kind(Word):
     """`turnId`, `text`, `facts` (text appended on the wire, or null)"""
     ASSISTANT = "assistant"
     """`turnId`, `stepId`, `raw` (JSON of the wire), `wire`, `text`, `finish`, `usage`,
+    `notes` (found at receipt) and `searches` (display form of native searches) where there are any,
     `calls`: list of `{callId, attemptId, position, askedName, arguments, providerCallId}`.
     Each call becomes a receipt in state `dispatched` (D1)."""
     DISPATCHED = "attempt.dispatched"

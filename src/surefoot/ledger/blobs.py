@@ -1,7 +1,12 @@
 """Content-addressed blobs: large outputs beside the ledger (TR-6).
 
-Owns: their names, that they are durable before they are named in an entry, and that
-what is read is what was stored. Does not own: when a result is a blob (`runtime`).
+Owns: their names, that they are durable before they are named in an entry, that what is
+read is what was stored, and the removal of those that are too old to be waited for. Does
+not own: when a result is a blob (`runtime`), which ones are named (`shedding`).
+
+A blob is stored before the entry that names it. Its age therefore counts from its last
+storing, and both storing one that is there and removing one pass the gate: a blob that
+somebody is about to name is never taken away under it.
 """
 
 from __future__ import annotations
@@ -12,7 +17,8 @@ from pathlib import Path
 
 from surefoot.core.canonical import digest_bytes
 from surefoot.errors import LedgerDamaged, LedgerError
-from surefoot.ledger.places import make_durable_folder, sync_folder
+from surefoot.ledger.gate import Gate
+from surefoot.ledger.places import GATE, make_durable_folder, sync_folder
 
 _PREFIX = "sha256:"
 
@@ -33,11 +39,7 @@ class Blobs:
         path = self._path(ref)
         try:
             make_durable_folder(path.parent)
-            # One found by name counts only when it is whole and synced by us: the process that
-            # wrote it may have died before its sync.
-            if self._whole(path, ref):
-                _sync_file(path)
-            else:
+            if not path.exists() or not self._renewed(path, ref):
                 self._write(path, content)
             sync_folder(path.parent)
         except OSError as error:
@@ -71,6 +73,23 @@ class Blobs:
                 wrong.append(("blob_damaged", ref))
         return count, wrong
 
+    def aged(self, before_ms: int) -> list[tuple[Path, int]]:
+        """Files last stored before that moment, drafts of dead writers included, with their size in bytes."""
+        found = []
+        for path in sorted(self._folder.glob("??/*")):
+            facts = _facts(path)
+            if facts is not None and facts.st_mtime_ns < before_ms * 1_000_000:
+                found.append((path, facts.st_size))
+        return found
+
+    def remove_aged(self, path: Path, before_ms: int) -> bool:
+        """Remove a file unless it was stored again meanwhile. Behind the gate."""
+        facts = _facts(path)
+        if facts is None or facts.st_mtime_ns >= before_ms * 1_000_000:
+            return False
+        path.unlink(missing_ok=True)
+        return True
+
     def has(self, ref: str) -> bool:
         """Whether there is a file for `ref`."""
         return self._path(ref).is_file()
@@ -80,6 +99,25 @@ class Blobs:
         if len(name) != 64 or not all(digit in "0123456789abcdef" for digit in name):
             raise LedgerDamaged(f"{ref!r} is no blob reference; it must be `sha256:` and 64 hex digits")
         return self._folder / name[:2] / name
+
+    def _renewed(self, path: Path, ref: str) -> bool:
+        """Whether the blob is there and whole; then it is young again and synced by us.
+
+        One found by name counts only so: the process that wrote it may have died before its sync.
+        """
+        gate = Gate(self._folder.parent / GATE)
+        try:
+            gate.enter()
+            try:
+                if not self._whole(path, ref):
+                    return False
+                os.utime(path)
+                _sync_file(path)
+            finally:
+                gate.leave()
+        finally:
+            gate.close()
+        return True
 
     def _whole(self, path: Path, ref: str) -> bool:
         try:
@@ -99,6 +137,13 @@ class Blobs:
         except OSError:
             draft.unlink(missing_ok=True)
             raise
+
+
+def _facts(path: Path) -> os.stat_result | None:
+    try:
+        return path.stat()
+    except OSError:
+        return None  # it went meanwhile
 
 
 def _sync_file(path: Path) -> None:

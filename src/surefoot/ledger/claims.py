@@ -30,7 +30,7 @@ from surefoot.ledger.chain import (
 from surefoot.ledger.clock import Clock
 from surefoot.ledger.cover import covered
 from surefoot.ledger.database import Database
-from surefoot.ledger.derived import Folded, Listed, entry_of, fold
+from surefoot.ledger.derived import Folded, Listed, entry_of, fold, read_entry
 from surefoot.ledger.port import Tail
 from surefoot.ledger.shelf import shelved
 from surefoot.ledger.witness import Seen
@@ -165,8 +165,7 @@ def _shelf(
 
 def _entry(session_id: str, row: ChainRow) -> Entry:
     key, epoch, at_ms, kind, head, _, payload, _ = row
-    value = json.loads(payload) if payload is not None else {}
-    return Entry(session_id, key & POSITION_MASK, epoch, at_ms, kind, value, head.hex())
+    return read_entry(session_id, (key & POSITION_MASK, epoch, at_ms, kind), payload, head)
 
 
 def _loss(chain: Sequence[ChainRow]) -> str | None:

@@ -125,6 +125,7 @@ class Database:
             "wal_autocheckpoint = 0",
             "journal_size_limit = -1",
             "cell_size_check = ON",
+            "secure_delete = FAST",
         ):
             self._run(f"PRAGMA {pragma}")
         on = ctypes.c_int(1)

@@ -37,6 +37,9 @@ class Listed:
             self.model = payload.get("model")
         elif kind == Kind.SESSION_NAMED:
             self.name = payload.get("name")
+        elif kind == Kind.SESSION_DROPPED:
+            # Dropping is no news of the session: it keeps its place in the listing.
+            self.changed_ms = payload.get("changedMs", at_ms)
 
 
 @dataclass(slots=True)
@@ -48,19 +51,38 @@ class Folded:
     anew: bool = True
     """True while no derived row of it holds, so that stale ones are removed first."""
 
+    def list_entries(self, entries: Iterable[Entry]) -> None:
+        """Fold entries that the book has folded; what is left after a drop begins the derived rows anew."""
+        for entry in entries:
+            self.listed.apply(entry.position, entry.at_ms, entry.kind, entry.payload)
+            if entry.kind == Kind.SESSION_DROPPED:
+                self.anew = True
+
 
 def entry_of(session_id: str, row: Sequence[Any]) -> Entry:
-    """An entry from a row of `entries_after`; a dropped payload reads as an empty one."""
+    """An entry from a row of `entries_after`."""
     key, epoch, at_ms, kind, payload, head = row
-    value = json.loads(payload) if payload is not None else {}
-    return Entry(session_id, key & POSITION_MASK, epoch, at_ms, kind, value, bytes(head).hex())
+    return read_entry(session_id, (key & POSITION_MASK, epoch, at_ms, kind), payload, bytes(head))
+
+
+def read_entry(
+    session_id: str, facts: tuple[int, int, int, str], payload: str | bytes | None, head: bytes
+) -> Entry:
+    """An entry from what is stored of it; `facts` are position, epoch, at_ms and kind.
+
+    One whose payload was dropped is of a kind of its own, which nothing is folded from.
+    """
+    position, epoch, at_ms, kind = facts
+    if payload is None:
+        return Entry(session_id, position, epoch, at_ms, Kind.DROPPED.value, {"was": kind}, head.hex())
+    return Entry(session_id, position, epoch, at_ms, kind, json.loads(payload), head.hex())
 
 
 def fold(folded: Folded, entries: Iterable[Entry]) -> Folded:
     """Fold further entries into both."""
     for entry in entries:
         folded.book.apply(entry)
-        folded.listed.apply(entry.position, entry.at_ms, entry.kind, entry.payload)
+        folded.list_entries((entry,))
     return folded
 
 

@@ -9,8 +9,7 @@ Runs on any event loop, also one with a clock of its own: no threads, no waiting
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from surefoot.core.canonical import digest_bytes
@@ -21,7 +20,7 @@ from surefoot.ledger import chain
 from surefoot.ledger.admission import Batch, Desk, Ownership, Row
 from surefoot.ledger.clock import Clock, MachineClock
 from surefoot.ledger.cover import covered
-from surefoot.ledger.derived import Folded, Listed, fold, missing, open_calls
+from surefoot.ledger.derived import Folded, Listed, fold, missing, open_calls, read_entry
 from surefoot.ledger.owners import Death
 from surefoot.ledger.port import Claim, Finding, Held, Report, SessionRow, Tail
 
@@ -41,6 +40,8 @@ class Kept:
     lease_boot_ms: int = 0
     lease_ms: int = 0
     rows: list[Row] = field(default_factory=list)
+    digests: dict[int, bytes] = field(default_factory=dict)
+    """Position → what stands in the place of a dropped payload and its salt."""
     witness: tuple[int, int, bytes] | None = None
     """Epoch, position and head of the newest entry ever acknowledged."""
     loss_told: str | None = None
@@ -58,6 +59,8 @@ class MemoryStore:
         self.death: Callable[[Owner], Death] = death or (lambda owner: "alive")
         self.sessions: dict[str, Kept] = {}
         self.blobs: dict[str, bytes] = {}
+        self.stored_ms: dict[str, int] = {}
+        """Blob → when it was last stored."""
         self.fault: Callable[[list[str]], LedgerError | None] = lambda kinds: None
         self.fault_after: Callable[[list[str]], LedgerError | None] = lambda kinds: None
         self.commits = 0
@@ -91,7 +94,12 @@ class MemoryStore:
 
 
 class MemoryLedger(Desk):
-    """One owner's handle on a store."""
+    """One owner's handle on a store.
+
+    Commits at the next turn of the loop only, so that a schedule may put anything before a commit.
+    """
+
+    at_once = False
 
     def __init__(self, store: MemoryStore | None = None) -> None:
         self._store = store or MemoryStore()
@@ -128,7 +136,7 @@ class MemoryLedger(Desk):
         self._usable()
         kept = self._kept(session_id)
         stop = None if limit is None else after + limit
-        return [_entry(session_id, row) for row in kept.rows[after:stop]]
+        return [_entry(kept, row) for row in kept.rows[after:stop]]
 
     async def sessions(self) -> list[SessionRow]:
         """Every session; see `port.Ledger.sessions`."""
@@ -168,7 +176,7 @@ class MemoryLedger(Desk):
         return self._clock.boot_ms() > covered(_fold(kept).book, owner.boot_id).until_boot_ms
 
     def _begin(self, kept: Kept, owner: Owner, opening: Draft | None, *, taken_over: bool) -> Claim:
-        head, position, broken = chain.check(chain.genesis(kept.session_id), 0, map(_chained, kept.rows))
+        head, position, broken = chain.check(chain.genesis(kept.session_id), 0, _chained(kept))
         if broken is not None:
             raise LedgerDamaged(
                 f"the history of session {kept.session_id!r} does not hold: {broken}", session=kept.session_id
@@ -255,6 +263,7 @@ class MemoryLedger(Desk):
         self._usable()
         ref = digest_bytes(content)
         self._store.blobs[ref] = bytes(content)
+        self._store.stored_ms[ref] = self._clock.now_ms()
         return ref
 
     async def get_blob(self, ref: str) -> bytes:
@@ -274,7 +283,7 @@ class MemoryLedger(Desk):
         findings: list[Finding] = []
         for kept in chosen:
             start = chain.genesis(kept.session_id)
-            _, position, broken = chain.check(start, 0, map(_chained, kept.rows))
+            _, position, broken = chain.check(start, 0, _chained(kept))
             if broken is not None:
                 findings.append(Finding("chain_broken", kept.session_id, position + 1, broken))
             elif _witness_ahead(kept) is not None:
@@ -299,18 +308,23 @@ class MemoryLedger(Desk):
         return kept
 
 
-def _entry(session_id: str, row: Row) -> Entry:
+def _entry(kept: Kept, row: Row) -> Entry:
     key, epoch, at_ms, kind, head, _, text = row
-    return Entry(session_id, key & chain.POSITION_MASK, epoch, at_ms, kind, json.loads(text), head.hex())
+    position = key & chain.POSITION_MASK
+    return read_entry(
+        kept.session_id, (position, epoch, at_ms, kind), None if position in kept.digests else text, head
+    )
 
 
-def _chained(row: Row) -> chain.ChainRow:
-    key, epoch, at_ms, kind, head, salt, text = row
-    return key, epoch, at_ms, kind, head, salt, text.encode(), None
+def _chained(kept: Kept) -> Iterator[chain.ChainRow]:
+    for key, epoch, at_ms, kind, head, salt, text in kept.rows:
+        digest = kept.digests.get(key & chain.POSITION_MASK)
+        held = (salt, text.encode()) if digest is None else (None, None)
+        yield key, epoch, at_ms, kind, head, *held, digest
 
 
 def _fold(kept: Kept) -> Folded:
-    entries = (_entry(kept.session_id, row) for row in kept.rows)
+    entries = (_entry(kept, row) for row in kept.rows)
     return fold(Folded(Book(), Listed()), entries)
 
 
@@ -345,5 +359,5 @@ def _line(kept: Kept) -> SessionRow:
         kept.epoch,
         folded.book.call_count(),
         open_calls(folded.book),
-        "ok",
+        "dropped" if folded.book.dropped else "ok",
     )

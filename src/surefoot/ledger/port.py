@@ -12,7 +12,7 @@ session held by another owner. Exceptions are for callers who must stop.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -94,7 +94,8 @@ class SessionRow:
     calls: int
     open_calls: int
     status: str
-    """`ok`, `lost` (known to the witness alone) or `unreadable`."""
+    """`ok`, `dropped` (its payloads are gone, what is left of its calls is kept), `lost` (known to the
+    witness alone) or `unreadable`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,50 @@ class Report:
     entries: int
     blobs: int
     findings: tuple[Finding, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """Blobs and run folders that nobody names: how many went, or would go, and the size of the blobs."""
+
+    blobs: int
+    size_bytes: int
+    runs: int = 0
+
+
+class Shedder(Protocol):
+    """The one way by which something leaves a ledger; beside the verbs, because no run ever does it.
+
+    It drops only what an entry `session.dropped` has announced durably, and blobs no payload names.
+    Holds the gate for each commit and for the removal of files (TR-6).
+    """
+
+    async def drop(self, session_id: str, *, epoch: int, upto: int) -> int:
+        """Drop payload and salt of the entries up to `upto` and leave their digests; how many went.
+
+        Whole after a crash when called again; `session.opened` and `session.named` stay.
+
+        Raises:
+            LedgerError: the session has another owner, or the disk refuses.
+        """
+        ...
+
+    async def held(self, session_id: str) -> int:
+        """How many payloads a session still has that a drop would take."""
+        ...
+
+    async def sweep(
+        self, *, older_than_ms: int, living: Collection[str] = (), dry_run: bool = False
+    ) -> Swept:
+        """Remove blobs and run folders that no payload names, unless stored or written to since then.
+
+        `living` are the attempts of commands that still run, whose folders stay.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of every file."""
+        ...
 
 
 class Ledger(Protocol):

@@ -6,6 +6,7 @@ not own: their order and words (`surfaces`). Correct after the derived rows were
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 from surefoot.errors import LedgerError
@@ -87,7 +88,8 @@ def _readable(
     position = last[0][0] & POSITION_MASK if last else 0
     listed = database.rows("listing_of", known.number)
     if listed and _fresh(listed[0], position, last[0][1] if last else b""):
-        _, _, _, name, directory, model, changed_ms, calls, opened, _, _ = listed[0]
+        _, _, _, name, directory, model, changed_ms, calls, opened, marks, _ = listed[0]
+        dropped = bool(json.loads(marks).get("dropped"))
     else:
         loaded = claims.load(database, known.number, known.session_id, checked=False)
         if loaded_ones is not None:
@@ -95,6 +97,7 @@ def _readable(
         line, book = loaded.folded.listed, loaded.folded.book
         name, directory, model, changed_ms = line.name, line.directory, line.model, line.changed_ms
         calls, opened, position = book.call_count(), derived.open_calls(book), loaded.position
+        dropped = book.dropped
     return SessionRow(
         known.session_id,
         name,
@@ -106,7 +109,7 @@ def _readable(
         known.epoch,
         calls,
         opened,
-        "ok",
+        "dropped" if dropped else "ok",
     )
 
 

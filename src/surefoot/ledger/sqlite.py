@@ -272,9 +272,7 @@ class SqliteLedger(Desk):
 
     def _folded(self, ownership: Ownership, entries: list[Entry]) -> None:
         self._appends += 1
-        listed = self._derived[ownership.session_id].listed
-        for entry in entries:
-            listed.apply(entry.position, entry.at_ms, entry.kind, entry.payload)
+        self._derived[ownership.session_id].list_entries(entries)
         self._wait_for_idle()
 
     # Idle work: checkpoint, derived tables, ballast.

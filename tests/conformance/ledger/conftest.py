@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,7 +12,9 @@ import pytest
 
 from surefoot.core.model import Draft, Kind, Owner
 from surefoot.ledger.memory import MemoryLedger, MemoryStore
+from surefoot.ledger.memory_shedding import MemoryShedder
 from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.shedding import SqliteShedder
 from surefoot.ledger.sqlite import Tuning
 
 
@@ -54,6 +57,20 @@ class World:
             handle = await open_ledger(self.folder, clock=self.clock, tuning=Tuning(death=self._death))
         self._handles.append(handle)
         return handle
+
+    def shedder(self, **given: Any) -> Any:
+        """What drops payloads and blobs of this ledger; closed by whoever asked for it."""
+        if self.engine == "memory":
+            return MemoryShedder(self._store)
+        return SqliteShedder(self.folder, death=self._death, **given)
+
+    def blob_stored_at(self, ref: str, at_ms: int) -> None:
+        """Set when a blob was stored last."""
+        if self.engine == "memory":
+            self._store.stored_ms[ref] = at_ms
+            return
+        name = ref.removeprefix("sha256:")
+        os.utime(self.folder / "blobs" / name[:2] / name, ns=(at_ms * 1_000_000, at_ms * 1_000_000))
 
     async def lose_tail(self, session_id: str, entries: int) -> None:
         if self.engine == "memory":

@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 import pytest
 
-from surefoot.core import lifecycle
+from surefoot.core import shelf
 from surefoot.errors import LedgerError
 from surefoot.ledger import claims, sqlite
 from surefoot.ledger.gate import Gate
@@ -130,8 +130,8 @@ async def test_ux_138_what_is_not_asked_for_is_not_parsed(
     folder = tmp_path / "ledger"
     await filled(folder, say)
     parsed: list[int] = []
-    parse = lifecycle.receipt_from_json
-    monkeypatch.setattr(lifecycle, "receipt_from_json", lambda value: (parsed.append(1), parse(value))[1])
+    parse = shelf.receipt_from_json
+    monkeypatch.setattr(shelf, "receipt_from_json", lambda value: (parsed.append(1), parse(value))[1])
     reader = await open_ledger(folder, read_only=True)
     book = await reader.receipts(say.session)
     assert [one.attempt_id for one in book.open()] == [say.attempt(19)]

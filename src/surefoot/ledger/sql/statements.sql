@@ -65,6 +65,9 @@ FROM receipts WHERE session_no = ?1 ORDER BY place
 -- name: forget_receipts
 DELETE FROM receipts WHERE session_no = ?1
 
+-- name: forget_listing
+DELETE FROM listing WHERE session_no = ?1
+
 -- name: count_receipts
 SELECT count(*) FROM receipts WHERE session_no = ?1
 
@@ -83,3 +86,24 @@ SET upto = ?2, head = ?3, receipts = ?4, name = ?5, directory = ?6, model = ?7, 
 
 -- name: probe
 UPDATE probe SET count = count + 1 WHERE one = 1
+
+-- name: payloads_upto
+-- The payloads of a session that a drop takes, oldest first, as bytes because the chain is over bytes.
+SELECT key, salt, CAST(payload AS BLOB) FROM entries
+WHERE key > ?1 AND key <= ?2 AND payload IS NOT NULL AND kind NOT IN ('session.opened', 'session.named')
+ORDER BY key LIMIT ?3
+
+-- name: count_payloads
+-- Those of a session that a whole drop leaves no more of; what is left of its calls is no such payload.
+SELECT count(*) FROM entries
+WHERE key > ?1 << 40 AND key < (?1 + 1) << 40 AND payload IS NOT NULL
+  AND kind NOT IN ('session.opened', 'session.named', 'session.dropped')
+
+-- name: drop_payload
+-- Fenced inside the statement; the digest goes where payload and salt were, so that the chain still verifies.
+UPDATE entries SET payload = NULL, salt = NULL, digest = ?3
+WHERE key = ?1 AND payload IS NOT NULL AND (SELECT epoch FROM sessions WHERE session_no = ?1 >> 40) = ?2
+
+-- name: payloads
+-- Every payload of the ledger behind a key, for whoever looks which blobs are named.
+SELECT key, payload FROM entries WHERE key > ?1 AND payload IS NOT NULL ORDER BY key LIMIT ?2
