@@ -350,6 +350,7 @@ class App:
             system=self.system(),
             tools=[ToolSpec(tool.name, tool.description, tool.parameters) for tool in self.registry()],
             max_requests=self.settings.recovery.max_requests_per_step,
+            effort=contract.effort(chosen.effort, chosen.endpoint.name),
         )
 
     async def _endpoint(self, chosen: config.Chosen) -> Endpoint:
@@ -362,6 +363,7 @@ class App:
             contract=chosen.endpoint.contract,
             model=chosen.model,
             key=lambda: config.read_key(chosen.endpoint),
+            headers=chosen.endpoint.headers,
             reasoning_protocol=chosen.endpoint.reasoning_protocol,
         )
 

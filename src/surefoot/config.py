@@ -79,6 +79,10 @@ class Endpoint:
     hosted_tools: tuple[str, ...] = ()
     tools: tuple[str, ...] = ()
     """Names of the only tools this model is offered, as far as `--tools` says nothing; empty offers all."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Sent with every request; their values may be secret."""
+    effort: str | None = None
+    """How much the model reasons, in a word of its contract; None leaves it to the server."""
     reasoning_protocol: str | None = None
     embedded: bool = False
     """The server of the extra `local`, started by surefoot itself."""
@@ -90,6 +94,8 @@ class Chosen:
 
     endpoint: Endpoint
     model: str
+    effort: str | None = None
+    """Of `--effort`, else of the endpoint."""
 
     def __str__(self) -> str:
         return f"{self.endpoint.name}/{self.model}"
@@ -143,6 +149,8 @@ class Settings:
     trusted: bool
     offered_tools: tuple[str, ...] | None = None
     """Names of the only tools to offer (`--tools`); None offers all."""
+    effort: str | None = None
+    """How much the model reasons in this run (`--effort`); None leaves it to the endpoint's own setting."""
     values: Mapping[str, Any] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
@@ -167,7 +175,7 @@ class Settings:
         model = model or endpoint.model or ""
         if not model:
             raise SettingsError(f"Endpoint {name!r} has no model. Name one with -m {name}/MODEL.")
-        return Chosen(endpoint, model)
+        return Chosen(endpoint, model, self.effort or endpoint.effort)
 
     def _first_usable(self) -> str:
         for name, endpoint in self.endpoints.items():
@@ -445,6 +453,8 @@ def _endpoint_of(name: str, keys: Mapping[str, Any]) -> Endpoint:
         key_command=tuple(keys.get("key_command", ())),
         hosted_tools=tuple(keys.get("hosted_tools", ())),
         tools=tuple(keys.get("tools", ())),
+        headers=MappingProxyType(dict(keys.get("headers", {}))),
+        effort=keys.get("effort"),
         reasoning_protocol=keys.get("reasoning_protocol"),
         embedded=name == "local" and not keys.get("url"),
     )

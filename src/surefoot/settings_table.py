@@ -149,6 +149,8 @@ SETTINGS: Mapping[str, Form] = {
     "endpoints.*.key_command": Form("words"),
     "endpoints.*.hosted_tools": Form("words"),
     "endpoints.*.tools": Form("words"),
+    "endpoints.*.headers": Form("map"),
+    "endpoints.*.effort": Form("text"),
     "endpoints.*.reasoning_protocol": Form("text", ("deepseek", "mimo", "kimi", "none")),
     "recovery.barrier": Form("text", BARRIERS, "reach"),
     "recovery.on_unknown": Form("text", ("stop", "continue"), "stop"),

@@ -29,7 +29,15 @@ from surefoot.providers.projection import (
 NAME = "anthropic"
 ANSWER_TOKENS = 8192
 """The wire demands an output limit; this one stands where the caller gives none."""
-THINKING_TOKENS: Mapping[str, int] = {"minimal": 1024, "low": 2048, "medium": 8192, "high": 16384}
+THINKING_TOKENS: Mapping[str, int] = {
+    "minimal": 1024,
+    "low": 2048,
+    "medium": 8192,
+    "high": 16384,
+    "xhigh": 24576,
+    "max": 32768,
+}
+"""Effort → tokens of thinking; a word only a contract of the owner knows counts as `high`."""
 
 
 class AnthropicWire:

@@ -121,6 +121,7 @@ SCHEMA: Mapping[str, Any] = {
     "content.result_media": ("none", "user_after", "inline"),
     "content.unknown_keys": ("drop", "ok"),
     "reasoning.carrier": CARRIERS,
+    "reasoning.efforts": TEXTS,
     "reasoning.required": REQUIRED,
     "reasoning.when": ("thinking_on", "always"),
     "reasoning.empty_ok": FLAG,
@@ -154,8 +155,9 @@ SCHEMA: Mapping[str, Any] = {
     "limits.body_bytes": COUNT,
     "limits.output_key": ("max_tokens", "max_completion_tokens"),
 }
-"""Dotted key → its allowed values. `tools.mode` and `limits.output_key` are keys of ours: how tools are
-offered where native calls are not constrained, and the request's name for the output limit."""
+"""Dotted key → its allowed values. Keys of ours: `tools.mode`, how tools are offered where native calls are not
+constrained; `limits.output_key`, the request's name for the output limit; `reasoning.efforts`, the words in which
+the endpoint may be told how much to reason."""
 
 _TABLES = frozenset(key for key, allowed in SCHEMA.items() if allowed in (CODES, PAIRS, HOSTED))
 

@@ -83,6 +83,17 @@ class Contract(Mapping[str, Any]):
             key[len(prefix) :]: value for key, value in self.keys_by_name.items() if key.startswith(prefix)
         }
 
+    def effort(self, word: str | None, endpoint: str) -> str | None:
+        """The word as it is, if this contract knows it; None stays None. Raises `SettingsError`."""
+        known = self.keys_by_name["reasoning.efforts"]
+        if word is None or word in known:
+            return word
+        said = f"use one of {', '.join(known)}" if known else "leave it out, this server takes none"
+        raise SettingsError(
+            f"effort {word!r} of endpoint {endpoint!r} is not known to its contract {self.id!r}; {said}.",
+            next_command=f"surefoot contract show {self.id}",
+        )
+
     def with_reasoning_protocol(self, name: str | None) -> Contract:
         """Lay an endpoint's `reasoning_protocol` over this contract (WC-4)."""
         if name is None:

@@ -9,7 +9,7 @@ import difflib
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -41,15 +41,20 @@ def show(origin: bool, example: bool, as_json: bool) -> None:
     complain(settings.warnings)
     if as_json:
         document = {
-            path: {"value": value, "origin": str(where), "unit": _unit(path), "default": _default(path)}
+            path: {
+                "value": _public(path, value),
+                "origin": str(where),
+                "unit": _unit(path),
+                "default": _default(path),
+            }
             for path, value, where in settings.rows()
         }
         click.echo(json.dumps(document, ensure_ascii=False, indent=1))
         return
-    rows = [[path, _shown(value)] for path, value, _ in settings.rows()]
+    rows = [[path, _shown(_public(path, value))] for path, value, _ in settings.rows()]
     if origin:
         rows = [
-            [path, _shown(value), _unit(path), _shown(_default(path)), str(where)]
+            [path, _shown(_public(path, value)), _unit(path), _shown(_default(path)), str(where)]
             for path, value, where in settings.rows()
         ]
     say_lines(plain.table(rows))
@@ -67,7 +72,7 @@ def path() -> None:
 def get(name: str, as_json: bool) -> None:
     """Print the value of one setting that holds here."""
     settings = load_settings({}, os.environ, Path.cwd())
-    found = {path: value for path, value, _ in settings.rows()}
+    found = {path: _public(path, value) for path, value, _ in settings.rows()}
     if name not in found:
         raise UsageError(
             f"There is no setting {name!r}.{_near(name, found)}", next_command="surefoot config show"
@@ -213,6 +218,12 @@ def _unit(name: str) -> str:
 def _default(name: str) -> Any:
     form = form_of(name)
     return form.default if form else None
+
+
+def _public(path: str, value: Any) -> Any:
+    """Headers by their names: a value may be a key."""
+    is_header = path.endswith(".headers") and isinstance(value, Mapping)
+    return dict.fromkeys(value, "…") if is_header else value
 
 
 def _shown(value: Any) -> str:

@@ -70,6 +70,7 @@ def _options(command: Any) -> Any:
                      help="Wait while another process holds the session."),
         click.option("--take-over", is_flag=True, help="Take a held session over; asks at a terminal."),
         click.option("-m", "--model", metavar="ENDPOINT[/MODEL]", help="The model to use."),
+        click.option("--effort", metavar="WORD", help="How much the model reasons: none, low, high …"),
         click.option("--permission-mode", help="default, acceptEdits, plan, dontAsk or bypassPermissions."),
         click.option("--allowedTools", "--allowed-tools", "allowed", multiple=True, metavar="RULES",
                      help="Allow these without a question: Write, 'Bash(git status)'."),
@@ -149,6 +150,8 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
     settings = load_settings(_as_settings(flags), os.environ, directory)
     if flags["offered"]:
         settings = replace(settings, offered_tools=tuple(_rules(flags["offered"])))
+    if flags["effort"]:
+        settings = replace(settings, effort=flags["effort"])
     look = look_here(settings.language, plain_flag=flags["plain"], colour=flags["colour"])
     complain(settings.warnings)
     prompt = " ".join(flags["words"])
