@@ -343,6 +343,21 @@ def run_strip(states: Sequence[str], deaths: Iterable[int] = (), *, ascii_only: 
     return f"+{hidden} " + "".join(cells[-54:])
 
 
+def background_lines(
+    resources: Iterable[Mapping[str, Any]], language: str, *, boot_ms: int, ascii_only: bool = False
+) -> list[str]:
+    """What runs in the background: command, pid, age, log, and how to stop it; each once (UX-157)."""
+    lines: dict[str, str] = {}
+    for resource in resources:
+        attempt, begun = str(resource["attemptId"]), resource.get("startedBoot")
+        told = {key: clean(resource.get(key) or "-") for key in ("pid", "log")}
+        told["command"] = clean(resource.get("command") or "-")[:60]
+        told["age"] = "-" if begun is None else age(boot_ms - int(begun))
+        told["stop"] = f"surefoot recover process {short_id(attempt)} kill"
+        lines[attempt] = f"{mark('background', ascii_only=ascii_only)} {say('background', language, **told)}"
+    return list(lines.values())
+
+
 def resume_line(name: str, settled: int, open_calls: int, language: str) -> str:
     """One of the two lines of UX-50."""
     if not open_calls:

@@ -329,10 +329,11 @@ SENTENCES: Mapping[str, Texts] = {
     ),
     "offered_prompt": ("your words, kept:", "你的话已保留：", "你的話已保留："),
     "background": (
-        "{command} runs in the background, pid {pid}, log {log}",
-        "{command} 在后台运行，进程 {pid}，日志 {log}",
-        "{command} 在背景執行，行程 {pid}，記錄 {log}",
+        "{command} · pid {pid} · {age} · log {log} · stop: {stop}",
+        "{command} · 进程 {pid} · {age} · 日志 {log} · 停止：{stop}",
+        "{command} · 行程 {pid} · {age} · 記錄 {log} · 停止：{stop}",
     ),
+    "head_background": ("in the background:", "在后台运行：", "在背景執行："),
     "survivor": (
         "{command} of {attempt} still runs, pid {pid}, log {log}",
         "{attempt} 的 {command} 仍在运行，进程 {pid}，日志 {log}",
@@ -349,6 +350,7 @@ SENTENCES: Mapping[str, Texts] = {
         "無法讀取本專案的帳本：{reason}。帳本保持原樣，這裡不會開始任何工作階段。",
     ),
     "session_lost": ("known to the witness only", "只有见证文件知道它", "只有見證檔知道它"),
+    "session_dropped": ("dropped", "已清除", "已清除"),
     "session_unreadable": ("unreadable", "无法读取", "無法讀取"),
     "held": (
         "The session is open elsewhere: {host}, process {pid}, for {age}. Its end would be known {how}.",
@@ -443,9 +445,9 @@ SENTENCES: Mapping[str, Texts] = {
         "|呼叫|已知情況|開始|類別|範圍|內容",
     ),
     "head_tools": (
-        "tool|rule|class|verifier|what it does",
-        "工具|规则|类别|核实|作用",
-        "工具|規則|類別|核實|作用",
+        "tool|rule|class|reach|verifier|reason|what it does",
+        "工具|规则|类别|范围|核实|理由|作用",
+        "工具|規則|類別|範圍|核實|理由|作用",
     ),
     "head_checks": ("status|check|what was found", "状态|检查|结果", "狀態|檢查|結果"),
     "turn_failed": (

@@ -15,9 +15,8 @@ from typing import Any
 from surefoot.core.model import EffectClass, ExecutorState, Receipt, State
 from surefoot.runtime.reconcile import Judged
 from surefoot.tools.processes import kernel
-from surefoot.tools.processes.background import list_background
 from surefoot.tools.processes.client import adopt
-from surefoot.tools.processes.ending import kill
+from surefoot.tools.processes.ending import kill, resource_of, survivors
 from surefoot.tools.processes.seen import ProcessState, Seen, executor_of, look, outcome_of
 
 CHOICES = ("adopt", "kill", "leave")
@@ -83,16 +82,7 @@ class RunFolders:
 
     def background(self) -> Sequence[Mapping[str, Any]]:
         """Every command started in the background that still runs, of any session of the ledger."""
-        return [
-            {
-                "attemptId": survivor.attempt_id,
-                "pid": survivor.pid,
-                "command": survivor.command,
-                "log": survivor.log,
-                "startedBoot": survivor.started_boot_ms,
-            }
-            for survivor in list_background(self._processes)
-        ]
+        return [resource_of(survivor) for survivor in survivors(self._processes) if survivor.background]
 
     def _seen(self, receipt: Receipt) -> Seen:
         return look(receipt.process or {}, boot_id=kernel.boot_id())

@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from surefoot.surfaces.cli.output import Look, complain
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.markup import diff_line
 from surefoot.surfaces.words import refusal, say
+from surefoot.tools.processes import kernel
 
 SHOWN_FILE_BYTES = 1024 * 1024
 LISTED = 10
@@ -292,7 +293,9 @@ async def _chat(wish: Wish) -> int:
         )
         chat = chat_module.Chat(driver, screen, first_prompt=wish.prompt)
         _greet(driver, wish)
-        if opened.resumed:
+        if not opened.resumed:
+            _write(wish.look, _background(opened.app.background(), wish.look))
+        else:
             chat.below_cards = await _tell_resumed(opened, driver.desk, wish)
         person.chat = chat
         for told in early:
@@ -348,13 +351,19 @@ async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) 
         minutes = round(limits["owner_deaths_seconds"] / 60)
         lines.append(say("crash_loop", look.language, n=deaths, minutes=minutes))
     lines.append(view.resume_line(name, facts["settled"], facts["open"], look.language))
-    for resource in facts.get("background") or ():
-        told = {key: view.clean(resource.get(key) or "-") for key in ("command", "pid", "log")}
-        lines.append(say("background", look.language, **told))
+    lines += _background(facts.get("background") or (), look)
     _write(look, lines)
     again = view.rerun_line(facts["willRunAgain"], look.language)
     ended = facts["open"] == 0 and again is None
     return () if ended else tuple(line for line in (again, say("how_to_go_on", look.language)) if line)
+
+
+def _background(resources: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
+    """What was left running in this project, whoever started it (UX-157)."""
+    lines = view.background_lines(
+        resources, look.language, boot_ms=kernel.boot_ms(), ascii_only=look.ascii_only
+    )
+    return [say("head_background", look.language), *lines] if lines else []
 
 
 async def _last_exchange(opened: running.Opened) -> list[str]:

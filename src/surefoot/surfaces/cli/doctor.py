@@ -245,22 +245,15 @@ def _open_calls(settings: Settings, every: bool) -> Check:
     )
     if count:
         check.blame("warning", f"{count} calls may have happened", "surefoot recover list")
-    lost = [row.session_id for _, row in rows if row.status != "ok"]
+    lost = [row.session_id for _, row in rows if row.status not in ("ok", "dropped")]
     if lost:
         check.blame("fail", f"lost or unreadable: {', '.join(lost)}", "surefoot ledger verify")
     return check
 
 
 def _background(settings: Settings, every: bool) -> Check:
-    async def work() -> list[dict[str, Any]]:
-        places = reading.places_of(settings, every=every)
-        rows, _ = await reading.rows_of(places)
-        found = []
-        for place, row in rows[:50]:
-            found += (await reading.read_snapshot(place, row, settings))["background"]
-        return found
-
-    found = reading.run(work)
+    places = reading.places_of(settings, every=every)
+    found = [resource for place in places for resource in reading.background_in(place)]
     return Check(
         "processes", "ok", f"{_n(len(found), 'command')} listed in the background", {"background": found}
     )

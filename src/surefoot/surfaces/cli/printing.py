@@ -12,7 +12,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -26,6 +26,7 @@ from surefoot.surfaces.cli.naming import known_as
 from surefoot.surfaces.cli.output import complain, say_json, say_lines
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.words import say
+from surefoot.tools.processes import kernel
 
 CODES = {
     "during_execution": "SF-ERROR",
@@ -148,6 +149,7 @@ class _Run:
         lines = [view.resume_line(name, resumed["settled"], resumed["open"], look.language)]
         again = view.rerun_line(resumed["willRunAgain"], look.language)
         complain([*lines, *([again] if again else [])])
+        self._say_background(resumed.get("background") or ())
 
     async def _turn(self, controller: Any) -> None:
         prompt = self.wish.prompt
@@ -193,9 +195,15 @@ class _Run:
                     ascii_only=look.ascii_only, keys=False,
                 )
             )  # fmt: skip
-        for resource in self.tally.background:
-            facts = {key: view.clean(resource.get(key, "?")) for key in ("command", "pid", "log")}
-            complain([say("background", look.language, **facts)])
+        self._say_background(self.tally.background)
+
+    def _say_background(self, resources: Sequence[Mapping[str, Any]]) -> None:
+        """What goes on without this run is named, so that nobody has to look for it (UX-157)."""
+        look = self.wish.look
+        lines = view.background_lines(
+            resources, look.language, boot_ms=kernel.boot_ms(), ascii_only=look.ascii_only
+        )
+        complain([say("head_background", look.language), *lines] if lines else [])
 
     def _tell_refusal(self, card: Mapping[str, Any]) -> None:
         """The protocol card: what was refused, what may be recovered, what else can be done (UX-129)."""

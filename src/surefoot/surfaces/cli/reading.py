@@ -168,10 +168,11 @@ async def snapshots_of(
     broken: list[Unreadable] = []
     for place in places:
         try:
+            background = background_in(place)
             async with reader(place) as ledger:
                 for row in await ledger.sessions():
                     try:
-                        found.append((row, await _snapshot(ledger, place, row, settings)))
+                        found.append((row, await _snapshot(ledger, place, row, settings, background)))
                     except SurefootError as error:
                         broken.append(Unreadable(place, error))
         except SurefootError as error:
@@ -183,10 +184,16 @@ async def snapshots_of(
 async def read_snapshot(place: Place, row: SessionRow, settings: Settings) -> dict[str, Any]:
     """The snapshot of a session as it stands on disk, in the JSON of TR-139."""
     async with reader(place) as ledger:
-        return await _snapshot(ledger, place, row, settings)
+        return await _snapshot(ledger, place, row, settings, background_in(place))
 
 
-async def _snapshot(ledger: Ledger, place: Place, row: SessionRow, settings: Settings) -> dict[str, Any]:
+async def _snapshot(
+    ledger: Ledger,
+    place: Place,
+    row: SessionRow,
+    settings: Settings,
+    background: list[dict[str, Any]],
+) -> dict[str, Any]:
     book = await ledger.receipts(row.session_id)
     # Only what is asked for is parsed, so that a long session is listed as fast as its open calls.
     foreseen = []
@@ -203,7 +210,7 @@ async def _snapshot(ledger: Ledger, place: Place, row: SessionRow, settings: Set
         barrier=settings.recovery.barrier,
         on_unknown=settings.recovery.on_unknown,
         retry_enabled=os.environ.get("SUREFOOT_TOOL_RECOVERY_RETRY") == "1",
-        background=background_of(book.mentioning('"background"')),
+        background=background,
     )
     calls = [_call(receipt, book) for receipt in shown]
     value = snapshot(facts, Controls(), calls, statistics=book.statistics(), more=more)
@@ -269,20 +276,11 @@ def _call(receipt: Receipt, book: Book) -> CallFacts:
     return CallFacts(receipt, attempt_facts(receipt, book, executor=executor), str(decision))
 
 
-def background_of(receipts: list[Receipt]) -> list[dict[str, Any]]:
-    """Listed resources: commands that were started in the background and still have a process (TR-205)."""
-    found = []
-    for receipt in receipts:
-        process = receipt.process or {}
-        if not process.get("background") or process.get("quiet") or process.get("exit"):
-            continue
-        found.append(
-            {
-                "attemptId": receipt.attempt_id,
-                "pid": process.get("pid"),
-                "command": summary_of(receipt.to_json()),
-                "log": process.get("log"),
-                "startedAt": receipt.started_at,
-            }
-        )
-    return found
+def background_in(place: Place) -> list[dict[str, Any]]:
+    """Listed resources of a ledger: commands started in the background that still run (TR-205).
+
+    As the kernel and the run folders say now, so that a reader and an owner tell the same.
+    """
+    from surefoot.tools.processes.ending import resource_of, survivors
+
+    return [resource_of(one) for one in survivors(place.folder / "processes") if one.background]

@@ -26,6 +26,7 @@ from surefoot.surfaces.cli.output import (
 )
 from surefoot.surfaces.cli.recovering import recover_context
 from surefoot.surfaces.words import say
+from surefoot.tools.processes import kernel
 
 STATISTICS = (
     "unknown", "confirmed", "denied", "retried", "rejected", "released", "proven", "late", "blocked",
@@ -145,9 +146,10 @@ def _list_lines(snapshots: Sequence[Mapping[str, Any]], look: Look, *, resolved:
             view.foreseen_line(call, look.language, ascii_only=look.ascii_only, others=ids)
             for call in one["foreseen"]
         ]
-        for resource in one["background"]:
-            facts = {key: view.clean(resource.get(key) or "-") for key in ("command", "pid", "log")}
-            resources.append(say("background", look.language, **facts))
+    running = [resource for one in snapshots for resource in one["background"]]
+    resources += view.background_lines(
+        running, look.language, boot_ms=kernel.boot_ms(), ascii_only=look.ascii_only
+    )
     return [*headed(rows, "head_calls", look.language), *resources]
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surefoot.core.redact import redact_text
 from surefoot.tools.processes import folder, kernel
 from surefoot.tools.processes.seen import Member, command_of, living
 
@@ -71,6 +72,17 @@ def survivors(processes: Path) -> list[Survivor]:
             if survivor is not None:
                 found.append(survivor)
     return sorted(found, key=lambda survivor: survivor.started_boot_ms)
+
+
+def resource_of(survivor: Survivor) -> dict[str, Any]:
+    """A listed resource as a snapshot names it: nothing in it counts elapsed time (TR-140, TR-205)."""
+    return {
+        "attemptId": survivor.attempt_id,
+        "pid": survivor.pid,
+        "command": redact_text(survivor.command),
+        "log": survivor.log,
+        "startedBoot": survivor.started_boot_ms,
+    }
 
 
 def lives_on(path: Path, descriptor: int) -> bool:
