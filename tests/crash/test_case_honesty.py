@@ -52,7 +52,7 @@ def test_case_j03_nothing_said_of_an_unknown_call_promises_that_nothing_ran(site
 def test_case_j04_j05_a_late_result_is_one_piece_of_evidence_and_told_once(site: Site) -> None:
     site.script({"calls": [call("pay", label=site.label)]}, *([{"text": "Yes."}] * 3))
     site.equipment.sink.switch(reply="hold")
-    ended = site.run(prompts=("go",), limit_seconds=0.3, release=True)
+    ended = site.run(prompts=("go",), limit_seconds=2.0, release=True)
     site.equipment.sink.switch(reply="now")
     assert "its end is not known" in str(site.equipment.emulator.requests()[-1].json()["messages"][-1])
     (receipt,) = ended.report["receipts"]

@@ -229,7 +229,7 @@ def test_case_a21_a_request_that_waits_at_a_sleeping_receiver_is_unknown_and_not
     pid = int(site.equipment.sink.state()["pid"])
     os.kill(pid, signal.SIGSTOP)
     try:
-        ended = site.run(prompts=("go",), limit_seconds=0.4)
+        ended = site.run(prompts=("go",), limit_seconds=2.0)
     finally:
         os.kill(pid, signal.SIGCONT)
     assert told(ended) == [("unknown", "time_limit"), ("not_started", "fenced")]
@@ -240,7 +240,7 @@ def test_case_a21_a_request_that_waits_at_a_sleeping_receiver_is_unknown_and_not
 def test_case_a22_a_slow_receiver_past_the_limit_is_unknown_and_a_repetition_is_refused(site: Site) -> None:
     site.script({"calls": [pay(site)]}, {**TELLS, "calls": [pay(site)]}, TELLS)
     site.equipment.sink.switch(reply="hold")
-    ended = site.run(prompts=("go",), limit_seconds=0.3)
+    ended = site.run(prompts=("go",), limit_seconds=2.0)
     site.equipment.sink.switch(reply="now")
     site.equipment.sink.release()
     assert told(ended) == [("unknown", "time_limit"), ("not_started", "fenced")] and effects(site) == 1

@@ -112,7 +112,7 @@ def test_tr_186_f8_a_hooks_call_that_ends_unclear_is_unknown_and_the_receipt_sta
     sink = site.equipment.sink
     site.script({"calls": [call("look", label=site.label)]}, TELLS)
     sink.switch(**({"reply": "hold"} if how == "limit" else {"reply": "drop"}))
-    ended = site.run(prompts=("go",), hook="after", limit_seconds=0.3 if how == "limit" else None)
+    ended = site.run(prompts=("go",), hook="after", limit_seconds=2.0 if how == "limit" else None)
     sink.switch(reply="now")
     sink.release()
     asked, own = by_parent(ended)

@@ -132,7 +132,7 @@ def test_tr_186_f10_a_retry_that_ends_unknown_stays_unknown(site: Site, how: str
     sink = site.equipment.sink
     sink.switch(**({"commit": "hold"} if how == "limit" else {"reply": "drop"}))
     try:
-        ended = site.again(verify=False, carry_out=True, limit_seconds=0.3 if how == "limit" else None)
+        ended = site.again(verify=False, carry_out=True, limit_seconds=2.0 if how == "limit" else None)
     finally:
         sink.switch(commit="now", reply="now")
         sink.release()

@@ -40,7 +40,7 @@ from surefoot.runtime.controller import Controller, TurnEnd
 from surefoot.runtime.live import Changed, Looked, Refused
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
-from surefoot.testing.faults import KillingLedger, Seams, seamed
+from surefoot.testing.faults import KillingLedger, Seams, fail_syncs_of_supervisors, seamed
 from surefoot.testing.faulty_disk import Fault, FaultyDisk
 from surefoot.testing.sink import post
 from surefoot.verifiers.port import Deadline, Observation
@@ -114,6 +114,8 @@ class ChildSpec:
     """Press the actions when this seam of a tool's body is first passed, and not afterwards."""
     hook: str = ""
     """`before` or `after`: a hook of the user pays once for every call of the model, then or then."""
+    unsynced: str = ""
+    """A file: while it holds the number N, syncs of supervisors fail from the N-th on (`fail_syncs_of_supervisors`)."""
     release: bool = False
     """At the end let the sink's held requests go on, and wait until nothing is open any more."""
 
@@ -223,6 +225,8 @@ async def run(spec: ChildSpec) -> dict[str, Any]:
         each_tool=lambda tool: seamed(tool, seams),
         hooks=[PayingHook(spec, faults)] if spec.hook else (),
     )
+    if spec.unsynced:
+        fail_syncs_of_supervisors(spec.unsynced)
     report: dict[str, Any] = {"turns": [], "answers": [], "notices": []}
     async with open_app(
         settings_of(spec),

@@ -23,6 +23,7 @@ from surefoot.core.model import Draft, Entry, Kind, Owner
 from surefoot.errors import LedgerError, LedgerUncertain
 from surefoot.ledger.port import Appended, Claim, Held, Judge, Ledger, NotAppended, Report, SessionRow
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
+from surefoot.tools.processes import client, server
 
 T = TypeVar("T")
 
@@ -261,6 +262,29 @@ class DyingLedger(WrappedLedger):
         self.seams.reach(name)
         if self.seams.fired and not fired:
             await self._die()
+
+
+_FAILING_SYNC = """\
+import errno, os
+def fsync(descriptor, real=os.fsync, switch={switch!r}, seen=[0]):
+    seen[0] += 1
+    if os.path.exists(switch) and seen[0] >= int(open(switch).read()):
+        with open(switch + ".fired", "a") as noted:
+            noted.write("sync\\n")
+        raise OSError(errno.EIO, "planned by a test")
+    real(descriptor)
+os.fsync = fsync
+"""
+
+
+def fail_syncs_of_supervisors(switch: str) -> None:
+    """Let syncs fail in the supervisors that this process starts from now on.
+
+    While the file `switch` holds the number N, every sync from the N-th of a supervisor on fails;
+    each failure adds a line to `switch` + `.fired`. For one command the order is: log, exit
+    record, run folder, its parent.
+    """
+    vars(client)["BOOTSTRAP"] = _FAILING_SYNC.format(switch=switch) + server.BOOTSTRAP
 
 
 def seamed(tool: Tool, seams: Seams) -> Tool:

@@ -318,7 +318,8 @@ def outcome_of(
 
 def _lives_on(seen: Seen, probe_ms: int) -> bool:
     if seen.state is ProcessState.RUNNING:
-        return True
+        # A supervisor that is left alone still owes the exit record: its command is not running.
+        return bool(seen.members)
     return seen.state is ProcessState.EXITED and seen.lived_ms is not None and seen.lived_ms >= probe_ms
 
 

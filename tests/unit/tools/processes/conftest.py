@@ -55,7 +55,7 @@ class Bench:
 
     async def ended(self, script: str, **facts: Any) -> Seen:
         job = self.launch(script, **facts)
-        await asyncio.wait_for(asyncio.shield(job.exited), 20)
+        await asyncio.wait_for(asyncio.shield(job.exited), 30)
         return self.seen(job)
 
     def seen(self, job: Supervised) -> Seen:
@@ -64,7 +64,7 @@ class Bench:
     def look(self, run: RunFolder, **how: Any) -> Seen:
         return look(self.records[run.attempt_id], boot_id=kernel.boot_id(), **how)
 
-    async def until(self, holds: Callable[[], Any], seconds: float = 15.0) -> Any:
+    async def until(self, holds: Callable[[], Any], seconds: float = 30.0) -> Any:
         """Wait until something holds; what it answered is returned."""
         end = time.monotonic() + seconds
         while True:
@@ -89,12 +89,18 @@ class Bench:
             os.close(descriptor)
 
     async def close(self) -> None:
-        for survivor in ending.survivors(self.processes):
-            await asyncio.to_thread(ending.kill, {"path": survivor.folder})
+        # Again and again: what was just being born, or just being killed, shows at the next look.
+        await self.until(self._killed)
         await self.server.close()
-        assert ending.survivors(self.processes) == []
+        await self.until(self._killed)
         # No supervisor either; a command's end is the end of all that was started for it.
-        await self.until(lambda: not holding(self.processes), 5)
+        await self.until(lambda: not holding(self.processes))
+
+    def _killed(self) -> bool:
+        left = ending.survivors(self.processes)
+        for survivor in left:
+            ending.kill({"path": survivor.folder})
+        return left == []
 
 
 def holding(processes: Path) -> list[int]:

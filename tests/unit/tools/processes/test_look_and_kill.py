@@ -16,7 +16,7 @@ from surefoot.core.model import EffectClass, ExecutorState, State
 from surefoot.tools.classify.exits import exit_meaning
 from surefoot.tools.processes import ending, folder, kernel
 from surefoot.tools.processes.client import adopt
-from surefoot.tools.processes.seen import ProcessState, Seen, look, outcome_of
+from surefoot.tools.processes.seen import Member, ProcessState, Seen, look, outcome_of
 
 
 async def test_tr_67_no_claim_reads_as_unclear_and_a_reconciliations_claim_as_never_ran(bench: Any) -> None:
@@ -68,7 +68,7 @@ async def test_tr_67_a_command_cannot_forge_that_it_never_ran(bench: Any) -> Non
     await bench.until(lambda: claim.exists() and "reconciliation" in claim.read_text())
     assert bench.look(run, epoch=2, claim=True).reason == "claim_contradicted"
     job.stop("kill")
-    await asyncio.wait_for(asyncio.shield(job.quiet), 10)
+    await asyncio.wait_for(asyncio.shield(job.quiet), 30)
 
 
 async def test_tr_74_nonsense_on_the_stop_socket_ends_nothing(bench: Any) -> None:
@@ -79,7 +79,7 @@ async def test_tr_74_nonsense_on_the_stop_socket_ends_nothing(bench: Any) -> Non
         with ending._connected(descriptor) as connection:
             connection.sendall(line + b"\n")
         os.close(descriptor)
-    record = await asyncio.wait_for(asyncio.shield(job.exited), 10)
+    record = await asyncio.wait_for(asyncio.shield(job.exited), 30)
     assert record["stop"]["why"] == "kill", "only the last one asked for anything"
 
 
@@ -182,14 +182,14 @@ async def test_tr_71_adopting_a_running_command_tells_its_output_and_end(bench: 
     await job.running
     waiting = asyncio.ensure_future(adopt(bench.records[job.run.attempt_id]))
     (bench.work / "go").touch()
-    seen = await asyncio.wait_for(waiting, 10)
+    seen = await asyncio.wait_for(waiting, 30)
     assert (seen.state, seen.code, seen.output) == (ProcessState.EXITED, 5, "late\n")
 
 
 async def test_tr_72_a_command_that_removes_its_own_run_folder_leaves_it_unknown(bench: Any) -> None:
     run = bench.make()
     job = bench.launch(f"rm -rf {run.path}; exit 0", run)
-    record = await asyncio.wait_for(asyncio.shield(job.exited), 10)
+    record = await asyncio.wait_for(asyncio.shield(job.exited), 30)
     assert (record["code"], record["recorded"]) == (0, False), (
         "its own agent is told, though nothing is on disk"
     )
@@ -230,7 +230,8 @@ def test_tr_69_one_mapping_from_end_to_outcome(
 @pytest.mark.parametrize(
     ("seen", "state"),
     [
-        (Seen(ProcessState.RUNNING, pid=4), State.SUCCEEDED),
+        (Seen(ProcessState.RUNNING, pid=4, members=(Member(4, 1, 4, "serve"),)), State.SUCCEEDED),
+        (Seen(ProcessState.RUNNING, pid=4, supervisor_alive=True), State.UNKNOWN),
         (replace(_ENDED, code=1, lived_ms=2000), State.SUCCEEDED),
         (replace(_ENDED, code=1, lived_ms=1999), State.FAILED),
         (replace(_ENDED, code=0, lived_ms=5), State.SUCCEEDED),

@@ -152,7 +152,7 @@ async def test_tr_206_the_bash_startup_file_is_not_read_by_readers(calls: Calls,
 async def test_tr_73_a_limit_gives_unknown_with_a_handle_and_the_truth_replaces_it(calls: Calls) -> None:
     tool = shell_tool(at_deadline="keep")
     command = "echo begun; while ! test -e go; do sleep 0.01; done; echo ended > done; exit 7"
-    outcome = await calls.run(command, tool, timeout_seconds=0.2)
+    outcome = await calls.run(command, tool, timeout_seconds=2.0)
     assert (outcome.state, outcome.reason, outcome.executor) == (State.UNKNOWN, "time_limit", "alive")
     assert outcome.text.startswith("begun\n") and "att_s1" in outcome.text
     assert calls.late == []
@@ -165,7 +165,7 @@ async def test_tr_73_a_limit_gives_unknown_with_a_handle_and_the_truth_replaces_
 
 
 async def test_tr_73_a_limit_stops_the_command_unless_declared_otherwise(calls: Calls) -> None:
-    outcome = await calls.run("exec sleep 300", timeout_seconds=0.2)
+    outcome = await calls.run("exec sleep 300", timeout_seconds=2.0)
     assert outcome.reason == "time_limit"
     await calls.bench.until(lambda: calls.late)
     assert (calls.late[0][0].state, calls.late[0][0].reason) == (State.UNKNOWN, "process_signal")
@@ -184,7 +184,7 @@ async def test_tr_74_a_cancel_frees_the_caller_at_once_and_the_end_is_handed_in_
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - start < 1.0
+    assert time.monotonic() - start < 10.0
     assert list(calls.bench.server.still_ending()) == [receipt.attempt_id]
     await calls.bench.until(lambda: calls.late)
     ((late, source),) = calls.late
@@ -206,7 +206,7 @@ async def test_tr_74_a_cancel_waits_for_no_supervisor_that_hangs(calls: Calls) -
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        assert time.monotonic() - start < 1.0
+        assert time.monotonic() - start < 10.0
         assert list(calls.bench.server.still_ending()) == [receipt.attempt_id]
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -249,9 +249,10 @@ async def test_tr_205_a_background_command_succeeds_once_it_has_lived(calls: Cal
 
 
 async def test_tr_205_a_background_command_that_ends_sooner_is_told_by_its_end(calls: Calls) -> None:
+    calls.bench.limits.background_probe_seconds = 20.0  # sooner than this, however slow the machine is
     assert (await calls.run("exit 3", background=True)).text == "[exit code 3]"
     assert (await calls.run("kill -9 $$", background=True)).state is State.UNKNOWN
-    assert Ends(calls.bench.processes, probe_seconds=0.3).take() == []  # its call told it
+    assert Ends(calls.bench.processes, probe_seconds=20.0).take() == []  # its call told it
 
 
 async def test_ux_157_the_end_of_a_background_command_is_told_once_by_one_of_all_who_look(
@@ -279,7 +280,7 @@ async def test_tr_68_a_killed_supervisor_is_told_as_unknown(calls: Calls) -> Non
     task = asyncio.create_task(tool.body(calls.attempt(receipt, prepared), arguments))
     await calls.bench.until(lambda: (prepared.value.run.path / folder.LEADER).exists())
     os.kill(calls.bench.supervisor_pid(prepared.value.run), 9)
-    outcome = await asyncio.wait_for(task, 10)
+    outcome = await asyncio.wait_for(task, 30)
     assert (outcome.state, outcome.reason, outcome.executor) == (State.UNKNOWN, "connection_lost", "alive")
 
 
