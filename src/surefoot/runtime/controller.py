@@ -29,11 +29,12 @@ from surefoot.core.model import (
 )
 from surefoot.errors import BrokenInvariant, LedgerError, ProviderError, StaleEpoch, SurefootError
 from surefoot.providers.port import Reply, TextDelta, Usage
+from surefoot.providers.written import CUT_FINISHES
 from surefoot.runtime.actions import Actions
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.batches import as_calls, dispatch, run_batch
 from surefoot.runtime.climbing import Climber
-from surefoot.runtime.incidents import Incidents, Prepared, Step
+from surefoot.runtime.incidents import Incidents, Prepared, Step, discarded
 from surefoot.runtime.models import Model
 from surefoot.runtime.neighbours import Neighbours, told_beside
 from surefoot.runtime.people import People
@@ -77,6 +78,7 @@ class _Turn:
     """Set when the newest move is over; the next one waits for it."""
     cancelled: bool = False
     """A person pressed Stop. It never comes back (TR-180)."""
+    step_id: str = ""
     steps: int = 0
     text: str = ""
     input_tokens: int | None = None
@@ -338,8 +340,9 @@ class Controller:
     async def _step(self, turn: _Turn) -> bool:
         """One model request and the calls it asked for; True when the turn goes on."""
         turn.steps += 1
+        turn.step_id = f"{turn.turn_id}.{turn.steps}"
         turn.asking = True
-        step = Step(await self.incidents.records.messages(), self.session.position, self._delta)
+        step = Step(await self.incidents.records.messages(), self.session.position, self._delta, turn.step_id)
         prepared, turn.prepared = turn.prepared, None
         reply = await (self.incidents.ask(step) if prepared is None else self.incidents.send(prepared, step))
         turn.asking = False
@@ -366,6 +369,8 @@ class Controller:
     def _wordless(self, turn: _Turn, reply: Reply) -> bool:
         """A reply without words and calls is asked for once more, then the turn stops with a reason (S-02)."""
         turn.wordless += 1
+        if reply.finish in CUT_FINISHES:
+            self.notify(discarded(turn.step_id, "output_limit"))
         if turn.wordless > 1:
             turn.ended_softly = "empty_reply"
             return False
@@ -545,7 +550,8 @@ class Controller:
     # Notices ----------------------------------------------------------------------------------
 
     def _delta(self, delta: TextDelta) -> None:
-        self.notify(Notice("text", {"text": delta.text, "kind": delta.kind}))
+        step_id = None if self._turn is None else self._turn.step_id
+        self.notify(Notice("text", {"text": delta.text, "kind": delta.kind, "stepId": step_id}))
 
     def _entry_appended(self, entry: Entry) -> None:
         """Tell surfaces what became durable, from the entry itself: nothing else is shown as a fact."""

@@ -38,6 +38,8 @@ class Step:
     messages: Sequence[Message]
     seen: int
     on_delta: Callable[[TextDelta], None]
+    step_id: str = ""
+    """Names the step in every notice about its candidates (PR-64)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,12 @@ class _Facts:
     @property
     def certainty(self) -> str:
         return str(self.error.facts.get("certainty") or "none")
+
+
+def discarded(step_id: str, reason: str, incident_id: str | None = None) -> Notice:
+    """What was shown of a step's candidate does not count (PR-64)."""
+    about = {} if incident_id is None else {"incidentId": incident_id}
+    return Notice("discard", {"stepId": step_id, "reason": reason, **about})
 
 
 class Incidents:
@@ -177,6 +185,8 @@ class Incidents:
     # A refusal --------------------------------------------------------------------------------
 
     async def _refused(self, refused: _Facts, asked: int, replaying: Replaying) -> Reply:
+        if refused.kind == "context_overflow" and refused.error.facts.get("streamed"):
+            self._notify(discarded(refused.step.step_id, "context_limit"))
         refused.plan = self._plan(refused, replaying)
         may = (
             self.automatic
@@ -247,7 +257,7 @@ class Incidents:
             self._notify(Notice("recovery_not_recorded", {"cause": failure.message}))
             raise refused.error from failure
         self.window = Window.over(refused.step.messages, self.session.book)
-        self._notify(Notice("discard", {"reason": "replay_refused", "incidentId": record["id"]}))
+        self._notify(discarded(refused.step.step_id, "replay_refused", record["id"]))
         self._notify(Notice("recovered_request", {"incidentId": record["id"], "repairs": len(plan.added)}))
         refused.repaired_in_step = True
         return await self._sent(record["id"], frozen, refused.step, replaying)
@@ -303,7 +313,7 @@ class Incidents:
         except LedgerError as failure:
             self._notify(Notice("recovery_not_recorded", {"cause": failure.message}))
             return self._with_placeholder(reply)
-        self._notify(Notice("discard", {"reason": "reasoning_missing", "incidentId": record["id"]}))
+        self._notify(discarded(step.step_id, "reasoning_missing", record["id"]))
         again = await self._sent(record["id"], frozen, step, replaying)
         return self._with_placeholder(again) if "reasoning_missing" in again.notes else again
 

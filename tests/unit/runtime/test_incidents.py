@@ -367,10 +367,53 @@ def test_pr_64_a_discarded_candidate_is_told_with_its_reason() -> None:
         rig, far = Rig(sim), FarSide()
         far.refuse(2, **NAMED)
         crew = await rig.own(setup(rig, far))
-        await crew.turn("Pay once.")
-        assert [one["reason"] for one in crew.told("discard")] == ["replay_refused"]
+        end = await crew.turn("Pay once.")
+        told = crew.told("discard")
+        assert [one["reason"] for one in told] == ["replay_refused"]
         kinds = [notice.kind for notice in crew.notices]
         assert kinds.index("discard") < kinds.index("recovered_request")
+        said = [one["stepId"] for one in crew.told("text")]
+        assert end is not None and told[0]["stepId"] == f"{end.turn_id}.2"
+        assert set(said) <= {f"{end.turn_id}.{number}" for number in range(1, end.steps + 1)} and said
+
+    simulate(13, main)
+
+
+@pytest.mark.parametrize(
+    ("facts", "steps", "reason"),
+    [
+        ({"kind": "context_overflow", "streamed": True}, STEPS, "context_limit"),
+        (None, [STEPS[0], {"text": "", "finish": "length"}], "output_limit"),
+        (None, STEPS, "reasoning_missing"),
+    ],
+)
+def test_pr_64_each_reason_names_the_step_it_is_about(
+    facts: dict[str, Any] | None, steps: list[dict[str, Any]], reason: str
+) -> None:
+    async def main(sim: Simulation) -> None:
+        rig, far = Rig(sim), FarSide()
+        if facts is not None:
+            far.refusals[2] = {"certainty": "none", "status": 200, **facts}
+        if reason == "reasoning_missing":
+            far.missing = frozenset({2})
+        crew = await rig.own(setup(rig, far, steps=steps))
+        end = await crew.turn("Pay once.")
+        assert end is not None
+        told = crew.told("discard")
+        assert [one["reason"] for one in told][:1] == [reason]
+        assert told[0]["stepId"] == f"{end.turn_id}.2"
+        assert rig.world.count("a") == 1
+
+    simulate(13, main)
+
+
+def test_pr_64_a_refusal_before_the_first_word_discards_nothing() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, far = Rig(sim), FarSide()
+        far.refusals[2] = {"kind": "context_overflow", "certainty": "none", "status": 400}
+        crew = await rig.own(setup(rig, far))
+        await crew.turn("Pay once.")
+        assert crew.told("discard") == []
 
     simulate(13, main)
 
