@@ -164,12 +164,21 @@ _TELLING = ("path", "file_path", "source", "url", "pattern", "name", "text", "qu
 def with_summaries(snapshot: Mapping[str, Any], receipts: Mapping[str, Call]) -> dict[str, Any]:
     """The snapshot with the line that names each call; `receipts` by attempt id, in JSON names."""
     calls = [
-        {**call, "summary": summary_of(receipts[call["attemptId"]])}
-        if call["attemptId"] in receipts
-        else call
+        {**call, **_named(receipts[call["attemptId"]])} if call["attemptId"] in receipts else call
         for call in snapshot.get("calls") or ()
     ]
     return {**snapshot, "calls": calls}
+
+
+def _named(receipt: Call) -> dict[str, Any]:
+    """The line that names a call, and for a copy in a fork the call it was copied from (UX-52)."""
+    named: dict[str, Any] = {"summary": summary_of(receipt)}
+    if receipt.get("originAttemptId"):
+        named["origin"] = {
+            "attemptId": receipt["originAttemptId"],
+            "sessionId": receipt.get("originSessionId"),
+        }
+    return named
 
 
 def card(
@@ -216,7 +225,25 @@ def _known(call: Call, language: str, clock: Clock) -> str:
     first = say("known", language, time=clock(started)) if started else say("known_before_start", language)
     why = cause(call.get("reason"), language)
     parked = say("parked", language) if call.get("parked") else ""
-    return _joined([first, why, parked], language)
+    return _joined([first, why, *_origin(call, language), parked], language)
+
+
+def _origin(call: Call, language: str) -> list[str]:
+    """Where a copy in a fork comes from, and what had been decided there when it was looked at (UX-52)."""
+    origin = call.get("origin")
+    if not origin:
+        return []
+    session, attempt = (short_id(str(origin.get(key) or "?_")) for key in ("sessionId", "attemptId"))
+    lines = [say("copied", language, session=session, attempt=attempt)]
+    evidence = (call.get("inspection") or {}).get("evidence")
+    seen = evidence.get("origin") if isinstance(evidence, Mapping) else None
+    if isinstance(seen, Mapping):
+        kind = (seen.get("resolution") or {}).get("kind")
+        there = {"state": seen.get("state"), "overlays": [kind] if kind else []}
+        settled = kind or seen.get("state") != "unknown"
+        key = "there_decided" if settled else "there_open"
+        lines.append(say(key, language, what=told(there, language)))
+    return lines
 
 
 def _joined(sentences: Sequence[str], language: str) -> str:

@@ -72,6 +72,16 @@ NOTICES: Mapping[str, Texts] = {
         "模型没有回答任何内容，正在再问一次。",
         "模型沒有回答任何內容，正在再問一次。",
     ),
+    "hosted_unasked": (
+        "The provider ran tools of its own that this request had not switched on: {kinds}. No receipt tells of them.",
+        "服务商运行了此请求未启用的自有工具：{kinds}。没有回执记录它们做了什么。",
+        "供應商執行了此請求未啟用的自有工具：{kinds}。沒有回執記錄它們做了什麼。",
+    ),
+    "unreplayable_reasoning": (
+        "The reasoning of this reply lacks what the provider needs to take it back; it is kept for reading only.",
+        "此回复的推理缺少服务商收回它所需的内容，仅供阅读。",
+        "此回覆的推理缺少供應商收回它所需的內容，僅供閱讀。",
+    ),
     "tool_wait": (
         "{tool} is tried again in {seconds} s (try {number} of {of}).",
         "{tool} 将在 {seconds} 秒后再试（第 {number} 次，共 {of} 次）。",
@@ -115,20 +125,4 @@ NOTICES: Mapping[str, Texts] = {
     "end_exit": ("exit code {number}.", "退出码 {number}。", "結束碼 {number}。"),
     "end_signal": ("signal {number}.", "信号 {number}。", "訊號 {number}。"),
     "end_unrecorded": ("nothing says how.", "没有记录它如何结束。", "沒有記錄它如何結束。"),
-    "looks_only": (
-        "Looking only: {turns} model requests at most, proven readers and the recovery tool; nothing else runs.",
-        "只查看：最多 {turns} 次模型请求，只用已证实的读取工具和 recovery 工具，不执行其他操作。",
-        "只查看：最多 {turns} 次模型請求，只用已證實的讀取工具和 recovery 工具，不執行其他操作。",
-    ),
-    "copied": (
-        "Copied from {attempt} of session {session}.",
-        "复制自会话 {session} 的 {attempt}。",
-        "複製自工作階段 {session} 的 {attempt}。",
-    ),
-    "there_decided": ("There: {what}.", "在那里：{what}。", "在那裡：{what}。"),
-    "there_open": (
-        "There nobody had decided when it was looked at.",
-        "检查时那里还没有人决定。",
-        "檢查時那裡還沒有人決定。",
-    ),
 }

@@ -265,6 +265,17 @@ SENTENCES: Mapping[str, Texts] = {
     "label_next": ("next", "接下来", "接下來"),
     "label_checked": ("checked", "已检查", "已檢查"),
     "does_not_prove": ("does not show {what}", "不能说明 {what}", "不能說明 {what}"),
+    "copied": (
+        "Copied from {attempt} of session {session}.",
+        "复制自会话 {session} 的 {attempt}。",
+        "複製自工作階段 {session} 的 {attempt}。",
+    ),
+    "there_decided": ("There: {what}.", "在那里：{what}。", "在那裡：{what}。"),
+    "there_open": (
+        "There nobody had decided when it was looked at.",
+        "检查时那里还没有人决定。",
+        "檢查時那裡還沒有人決定。",
+    ),
     "known_before_start": (
         "Whether it started is not written.",
         "没有写下它是否开始。",

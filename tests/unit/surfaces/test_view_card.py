@@ -312,3 +312,41 @@ def test_tr_157_the_drawn_card_and_the_card_as_data_tell_the_same_words(
     told += [check["sentence"] for check in card["checks"]]
     assert all(re.sub(r"\s", "", sentence) in flat for sentence in told)
     assert card["words"] == view.told(one, language)
+
+
+ORIGIN = {
+    "attemptId": "att_01jq0000000000000000009b2c",
+    "sessionId": "ses_01jq0000000000000000001d4e",
+    "state": "unknown",
+    "resolution": None,
+    "inspection": None,
+}
+
+
+def copied(language: str = "en", **seen: Any) -> dict[str, Any]:
+    inspection = {**call()["inspection"], "evidence": {"origin": {**ORIGIN, **seen}}}
+    origin = {"attemptId": ORIGIN["attemptId"], "sessionId": ORIGIN["sessionId"]}
+    return made(language, origin=origin, inspection=inspection)
+
+
+@pytest.mark.parametrize("language", words.LANGUAGES)
+def test_ux_52_the_card_of_a_copy_names_the_origin_and_how_it_was_decided_there(language: str) -> None:
+    for resolution, key in (("confirmed", "confirmed"), ("denied", "denied"), ("released", "released")):
+        known = copied(language, resolution={"kind": resolution})["known"]
+        assert "att_9b2c" in known and "ses_1d4e" in known
+        assert words.state_words(key, language) in known
+    assert words.say("there_open", language) in copied(language)["known"]
+    assert words.state_words("succeeded", language) in copied(language, state="succeeded")["known"]
+
+
+def test_ux_52_a_call_that_is_no_copy_names_no_origin() -> None:
+    assert "Copied" not in made()["known"]
+    named = view.with_summaries(snapshot(call()), {ATTEMPT: {"tool": "shell"}})
+    assert "origin" not in named["calls"][0]
+    receipt = {
+        "tool": "shell",
+        "originAttemptId": ORIGIN["attemptId"],
+        "originSessionId": ORIGIN["sessionId"],
+    }
+    copy = view.with_summaries(snapshot(call()), {ATTEMPT: receipt})["calls"][0]
+    assert copy["origin"] == {key: ORIGIN[key] for key in ("attemptId", "sessionId")}

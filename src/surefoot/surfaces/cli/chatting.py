@@ -226,7 +226,7 @@ class _Driver:
             return ["a turn is running; stop it first"]
         old = await known_as(self.desk.app, self.session_id)
         await self.opened.leave()
-        self.opened.wish = replace(self.wish, go_on=False, resume=None, name=None)
+        self.opened.wish = replace(self.wish, go_on=False, resume=None, fork=False, name=None)
         self.opened.resumed = False
         return [f"new session; back to the old one: surefoot -r {old}"]
 

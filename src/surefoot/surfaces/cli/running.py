@@ -25,6 +25,7 @@ from surefoot.errors import (
     ProviderCredentials,
     ProviderRefused,
     SessionHeld,
+    SessionMissing,
     SurefootError,
     UsageError,
 )
@@ -55,7 +56,7 @@ class Opened:
         async with self._beginning:
             if self.controller is None:
                 controller = await _session(self.app, self.wish)
-                if self.wish.name and not self.resumed:
+                if self.wish.name and (self.wish.fork or not self.resumed):
                     named = Draft(Kind.SESSION_NAMED, {"name": self.wish.name[:80]})
                     await controller.session.append(named)
                 if self.wish.max_turns is not None:
@@ -128,7 +129,9 @@ async def opened(
 
 
 async def _session(app: Any, wish: Wish) -> Any:
-    """The session, waiting for its holder as long as `--wait` says."""
+    """The session, or a copy of it; waits for its holder as long as `--wait` says."""
+    if wish.fork:  # a copy needs no ownership of what it copies, so nobody is waited for
+        return await app.session(await app.fork(wish.resume or await _newest(app)))
     until = time.monotonic() + wish.wait_seconds
     while True:
         try:
@@ -144,6 +147,14 @@ async def _session(app: Any, wish: Wish) -> Any:
                 _ask_to_take_over(app, held)
                 return await app.session(str(held.facts["session_id"]), take_over=True)
             await asyncio.sleep(HELD_AGAIN_SECONDS)
+
+
+async def _newest(app: Any) -> str:
+    """The session changed last; that of `-c`."""
+    rows = [row for row in await app.sessions() if row.status == "ok"]
+    if not rows:
+        raise SessionMissing("There is no session to copy in this project yet.", next_command='surefoot "…"')
+    return str(max(rows, key=lambda row: row.changed_ms).session_id)
 
 
 def _ask_to_take_over(app: Any, held: SessionHeld) -> None:

@@ -41,6 +41,8 @@ class Wish:
     """Continue the newest session here."""
     resume: str | None = None
     """A session to resume; empty for a choice from the list."""
+    fork: bool = False
+    """Go on in a copy of that session; it stays as it is (UX-52)."""
     name: str | None = None
     wait_seconds: float = 0
     take_over: bool = False
@@ -65,6 +67,8 @@ def _options(command: Any) -> Any:
         click.option("--output-format", "output", type=choice(FORMATS), default="text", help="What is printed."),
         click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the newest session here."),
         click.option("-r", "--resume", metavar="[REF]", help="Go on with this session."),
+        click.option("--fork-session", "fork", is_flag=True,
+                     help="With -c or -r: go on in a copy; the session itself stays as it is."),
         click.option("-n", "--name", help="Name of a new session."),
         click.option("--wait", "wait_seconds", type=float, default=0, metavar="SECONDS",
                      help="Wait while another process holds the session."),
@@ -154,6 +158,11 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
         settings = replace(settings, effort=flags["effort"])
     look = look_here(settings.language, plain_flag=flags["plain"], colour=flags["colour"])
     complain(settings.warnings)
+    if flags["fork"] and not (flags["go_on"] or flags["resume"] is not None):
+        raise UsageError(
+            "--fork-session copies a session: say which with -r REF, or -c for the newest.",
+            next_command="surefoot session list",
+        )
     prompt = " ".join(flags["words"])
     if printing:
         prompt = _with_input(prompt)
@@ -167,6 +176,7 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
         look=look,
         go_on=flags["go_on"],
         resume=flags["resume"],
+        fork=flags["fork"],
         name=flags["name"],
         wait_seconds=flags["wait_seconds"],
         take_over=flags["take_over"],
