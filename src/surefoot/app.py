@@ -151,7 +151,7 @@ class App:
 
         Runs no tool, sends nothing, and writes nothing to the origin. Raises `SessionMissing`, `LedgerError`.
         """
-        origin = find_session([row for row in await self.ledger.sessions() if row.status == "ok"], ref)
+        origin = find_session(await self.ledger.sessions(), ref)
         times = self._times()
         opening = self._opening()
         session = await fork(self.ledger, self.scheduler, self.owner, origin, opening=opening, times=times)
@@ -179,7 +179,7 @@ class App:
                     "There is no session to continue in this project yet.", next_command='surefoot "…"'
                 )
             return await self._newest(rows)
-        return find_session(rows, ref)
+        return find_session(await self.ledger.sessions(), ref)
 
     async def _newest(self, rows: Sequence[SessionRow]) -> str:
         """The newest session somebody said a word in; a chat that was only opened is nothing to go on with."""
@@ -470,9 +470,23 @@ def find_session(rows: Sequence[SessionRow], ref: str) -> str:
     fits = [f"ses_{tail}" for tail in tails if wanted and (tail.startswith(wanted) or tail.endswith(wanted))]
     found = [row.session_id for row in exact] or fits
     if len(found) == 1:
+        _check_there(next(row for row in rows if row.session_id == found[0]))
         return found[0]
     problem = "fits more than one session" if found else "names no session of this project"
     raise SessionMissing(f"{ref!r} {problem}.", next_command="surefoot session list")
+
+
+def _check_there(row: SessionRow) -> None:
+    """A session whose words are gone is nothing to go on with, and is not begun anew under its id."""
+    if row.status == "dropped":
+        raise SessionMissing(
+            f"The words of session {row.session_id} were dropped; what is left of its calls can still be listed.",
+            next_command=f"surefoot recover list --all --session {row.session_id}",
+        )
+    if row.status != "ok":
+        raise SessionMissing(
+            f"Session {row.session_id} is {row.status}.", next_command="surefoot ledger verify"
+        )
 
 
 def _held(held: Held, session_id: str, now_ms: int) -> SessionHeld:

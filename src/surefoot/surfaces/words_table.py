@@ -362,6 +362,7 @@ SENTENCES: Mapping[str, Texts] = {
     ),
     "session_lost": ("known to the witness only", "只有见证文件知道它", "只有見證檔知道它"),
     "session_dropped": ("dropped", "已清除", "已清除"),
+    "session_dropped": ("dropped", "已清除", "已清除"),
     "session_unreadable": ("unreadable", "无法读取", "無法讀取"),
     "held": (
         "The session is open elsewhere: {host}, process {pid}, for {age}. Its end would be known {how}.",

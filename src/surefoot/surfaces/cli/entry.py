@@ -25,7 +25,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recover-context": ("recovering:recover_context", ""),
     "session": ("sessions:session", "Sessions of this project: list, show, resume."),
     "sessions": ("sessions:session", ""),
-    "ledger": ("ledgers:ledger", "The ledger of this project: verify, path."),
+    "ledger": ("ledgers:ledger", "The ledger of this project: verify, path, prune."),
     "config": ("configs:config", "Settings and where each comes from: show, path."),
     "trust": ("configs:trust", "Accept the settings files of this project."),
     "doctor": ("doctor:doctor", "Check settings, ledger, keys and terminal."),

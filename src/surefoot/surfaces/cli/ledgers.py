@@ -1,4 +1,4 @@
-"""`surefoot ledger`: verify, path, begin.
+"""`surefoot ledger`: verify, path, begin, and `prune`, which has a module of its own.
 
 Owns: how findings are printed, and the word of a person before a damaged ledger is set aside
 (UX-163). Does not own: checking and moving (`ledger`).
@@ -22,6 +22,7 @@ from surefoot.ledger.places import set_aside
 from surefoot.ledger.port import Report
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import complain, is_person_here, say_json, say_lines
+from surefoot.surfaces.cli.pruning import prune_command
 
 
 @click.group()
@@ -99,6 +100,9 @@ def begin() -> None:
     aside = set_aside(folder)
     reading.run(lambda: _made(folder))
     say_lines([str(aside)])
+
+
+ledger.add_command(prune_command)
 
 
 async def _damage(folder: Path) -> LedgerError | None:

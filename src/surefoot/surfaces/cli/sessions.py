@@ -88,7 +88,7 @@ async def _first_words(places: Sequence[tuple[reading.Place, SessionRow]]) -> di
 
 
 def _row(row: SessionRow, ids: list[str], now_ms: int, look: Look, began: str) -> list[str]:
-    state = {"lost": "session_lost", "unreadable": "session_unreadable"}.get(row.status)
+    state = f"session_{row.status}" if row.status != "ok" else None
     sign = "?" if look.ascii_only else "◇"
     named = row.name or (say(state, look.language) if state else began)
     return [
