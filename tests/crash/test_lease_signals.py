@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import os
 import signal
 import subprocess
@@ -19,7 +20,7 @@ from surefoot.core.model import EffectClass, Kind, State
 from surefoot.errors import SessionHeld
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import this_process
-from surefoot.ledger.places import OWNERS
+from surefoot.ledger.places import GATE, OWNERS
 from surefoot.ledger.sqlite import Tuning
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Wanted
@@ -28,7 +29,7 @@ from surefoot.testing.rig import SESSION, Crew, Setup, assemble
 LIMITS = {"lease_seconds": 1.0, "lease_renewal_seconds": 0.3}
 
 OWNER = """
-import asyncio, os, signal, sys
+import asyncio, fcntl, os, signal, sys
 from pathlib import Path
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass, Kind
@@ -42,7 +43,12 @@ from surefoot.runtime.session import Wanted
 from surefoot.runtime.tools import Tool
 from surefoot.testing.rig import SESSION, Setup, assemble
 
-folder, where = Path(sys.argv[1]), sys.argv[2]
+folder, where, gate = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+
+def stop():
+    # Between two commits, as a terminal's stop would: the test gives the gate back for us.
+    fcntl.flock(gate, fcntl.LOCK_EX)
+    os.kill(os.getpid(), signal.SIGSTOP)
 
 class Stopping:
     # Stops its own process once, directly behind a durable start, or inside the body of the call.
@@ -55,12 +61,12 @@ class Stopping:
         answer = await self._ledger.append(session_id, drafts, **how)
         if where == "start" and not self._done and any(one.kind == Kind.STARTED for one in drafts):
             self._done = True
-            os.kill(os.getpid(), signal.SIGSTOP)
+            stop()
         return answer
 
 async def body(live, arguments):
     if where == "body":
-        os.kill(os.getpid(), signal.SIGSTOP)
+        stop()
     (folder / "effect").write_text(live.attempt_id)
     return "done"
 
@@ -123,14 +129,23 @@ async def rival(folder: Path, *, take_over: bool = False) -> AsyncIterator[Crew]
 @asynccontextmanager
 async def owner_stopped_at(folder: Path, where: str) -> AsyncIterator[subprocess.Popen[str]]:
     """A process that owns the session and was stopped by a signal at `start` or in its `body`."""
-    with subprocess.Popen(  # noqa: ASYNC220 - it returns at once
-        [sys.executable, "-c", OWNER, str(folder), where], stdout=subprocess.PIPE, text=True
-    ) as child:
-        try:
-            await until(lambda: stopped(child.pid))
-            yield child
-        finally:
-            child.kill()
+    (folder / "ledger").mkdir(mode=0o700)
+    gate = os.open(folder / "ledger" / GATE, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        with subprocess.Popen(  # noqa: ASYNC220 - it returns at once
+            [sys.executable, "-c", OWNER, str(folder), where, str(gate)],
+            stdout=subprocess.PIPE,
+            text=True,
+            pass_fds=[gate],
+        ) as child:
+            try:
+                await until(lambda: stopped(child.pid))
+                fcntl.flock(gate, fcntl.LOCK_UN)
+                yield child
+            finally:
+                child.kill()
+    finally:
+        os.close(gate)
 
 
 @pytest.mark.promise("ledger:fenced")
