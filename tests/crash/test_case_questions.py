@@ -50,12 +50,16 @@ def test_case_e01_e02_e03_e05_a_question_survives_its_process_and_is_answered_in
     assert site.again(answers=("red",), carry_out=True).report["questions"] == answered.report["questions"]
 
 
-def test_case_e04_what_waited_is_decided_in_a_fresh_process(site: Site) -> None:
+@pytest.mark.parametrize(("verdict", "made"), [("approved", 1), ("denied", 0)])
+def test_case_e04_ux_42_what_waited_is_decided_in_a_fresh_process(
+    site: Site, verdict: str, made: int
+) -> None:
     killed_while_asking(site, {"calls": [call("pay", label=site.label)]}, TELLS, flags=ASKING)
     opened = site.again()
     assert told(opened) == [("not_started", "owner_died_before_start")] and effects(site) == 0
-    asked_again = site.again(prompts=("again",), answers=("approved",), flags=ASKING)
-    assert asked_again.report["turns"][0]["status"] == "completed" and effects(site) == 0
+    asked_again = site.again(prompts=("again",), answers=(verdict,), flags=ASKING)
+    assert asked_again.report["turns"][0]["status"] == "completed" and effects(site) == made
+    assert len(ids(asked_again)) == 1, "one question, shown twice"
 
 
 def test_case_e07_e16_of_two_questions_the_answered_one_stays_answered_and_the_other_open(site: Site) -> None:

@@ -168,9 +168,18 @@ def _dispatched(receipt: Receipt, stored: Mapping[str, str]) -> Told:
     return Told("This call waits to start. Nothing was started.", True)
 
 
+OWNER_DIED = "owner_died_before_start"
+WITHDRAWN = (
+    "A person was asked whether this call may run, and the program went away before an answer. The question is "
+    "withdrawn, nothing was started; ask for the call again if it is still wanted."
+)
+
+
 def _not_started(receipt: Receipt, stored: Mapping[str, str]) -> Told:
     given = _stored_text(receipt, stored)
     reason = receipt.reason or ""
+    if given is None and (receipt.approval or {}).get("verdict") == "withdrawn" and reason == OWNER_DIED:
+        given = WITHDRAWN
     text = given if given is not None else refusal_text(reason, receipt.extra)
     flagged = bool((receipt.result or {}).get("isError", reason not in NOT_A_TOOL_ERROR))
     return Told(text, flagged)

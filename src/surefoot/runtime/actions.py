@@ -1,17 +1,17 @@
 """What a person, a policy or a resume does about unknown calls.
 
 Owns: the snapshot of a session (TR-139), the six actions' durable record (TR-124 to
-TR-132), parked presses (TR-210), local looks, the retries a resume carries out (TR-115 to
-TR-117), and the facts told to the model (TR-57). Does not own: the rules themselves
-(`core.admission`, `core.recovery`), a retry that is asked for (`retrying`), processes
-(`choices`), the form of a request (`requests`).
+TR-132), parked presses (TR-210), and the facts told to the model (TR-57). Does not own: the
+rules themselves (`core.admission`, `core.recovery`), how a call stands (`standing`), what a
+resume carries out (`resuming`), a retry that is asked for (`retrying`), processes (`choices`),
+the form of a request (`requests`).
 Promises: recovery:never-guess, recovery:no-self-start, recovery:way-out.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from surefoot.core import admission, recovery
@@ -23,15 +23,12 @@ from surefoot.core.lifecycle import OFF_BRANCH
 from surefoot.core.limits import Limits
 from surefoot.core.model import (
     Action,
-    Decision,
     Draft,
-    ExecutorState,
     Kind,
     Notice,
     Receipt,
     State,
 )
-from surefoot.core.recovery import Decided, Intents
 from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
 from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.ledger.port import NotAppended
@@ -39,48 +36,16 @@ from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.choices import Choices
 from surefoot.runtime.inside import inside_tool_body
 from surefoot.runtime.inspection import inspect
-from surefoot.runtime.live import Batch, Call
 from surefoot.runtime.policies import Policies
 from surefoot.runtime.reconcile import Reconciled, Supervision, reconcile
 from surefoot.runtime.requests import KINDS, Answer, Caller, assured, malformed, storage_failed
+from surefoot.runtime.resuming import Resuming
 from surefoot.runtime.retrying import Retrying, effect_of
 from surefoot.runtime.session import Session
+from surefoot.runtime.standing import Policy, Standing
 from surefoot.runtime.tools import classify
-from surefoot.verifiers.port import IntentVerifier
 
 DEATHS_WINDOW = 1024
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """The owner's settings that concern recovery."""
-
-    session_path: str
-    on_unknown: str = "stop"
-    resume_retry: str = "safe"
-    retry_enabled: bool = False
-    boot_id: str = ""
-    person_attached: bool = False
-    assurance: str = "same-user"
-    inspect_on_resume: bool = True
-    """Whether opening a session looks locally at its open calls (UX-50)."""
-    """The least level for a decision about a call of class `NON_IDEMPOTENT` or `UNKNOWN` (UX-122)."""
-    release_stopped_checks: bool = True
-    named: Mapping[str, str] = field(default_factory=dict)
-    """Tool → `release` or `reject`, from the owner's own settings (TR-122)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """One open call and what the table decides about it."""
-
-    receipt: Receipt
-    decided: Decided
-
-    @property
-    def runs_again(self) -> bool:
-        """Whether a resume carries it out by itself (TR-116); row 10 needs a person's own action."""
-        return self.decided.decision is Decision.RETRY and self.decided.row not in recovery.EXPLICIT_ONLY
 
 
 class Actions:
@@ -98,13 +63,16 @@ class Actions:
         self.notify: Callable[[Notice], None] = lambda notice: None
         self.descent: Callable[[], tuple[str | None, str]] = lambda: (None, "none")
         """Why this very process is no person's, and how far its parents could be read (TR-130, UX-119)."""
+        self.standing = Standing(session, barrier, supervision, policy, limits)
+        self.resuming = Resuming(session, barrier, self.standing, limits)
+        executor = self.standing.executor
         self.retrying = Retrying(
-            session, barrier, limits, self.executor, enabled=policy.retry_enabled, boot_id=policy.boot_id
+            session, barrier, limits, executor, enabled=policy.retry_enabled, boot_id=policy.boot_id
         )
         self.choices = Choices(session, supervision, policy.session_path)
         self.choices.snapshot = self.snapshot
         self.policies = Policies(
-            session, self.executor, stopped_checks=policy.release_stopped_checks, named=policy.named
+            session, executor, stopped_checks=policy.release_stopped_checks, named=policy.named
         )
         self._supervision = supervision
         self._limits = limits
@@ -112,7 +80,6 @@ class Actions:
         """How many owners of this session died lately; three stop an unattended resume (UX-161)."""
         self._owed: LedgerError | None = None
         """Why reconciliation could not be written yet; until it is, nothing runs and nothing is decided."""
-        self._carried_out = False
         self._parked: dict[str, tuple[Mapping[str, Any], Caller]] = {}
 
     # Opening ----------------------------------------------------------------------------------
@@ -168,135 +135,39 @@ class Actions:
             for entry in entries
         )
 
-    async def look(self, *, far: bool = False) -> None:
-        """Inspect every open write nobody has looked at yet; local verifiers only, unless `far` (TR-116)."""
-        for receipt in recovery.fencing(self.session.book.open()):
-            if receipt.inspection is None and (far or self.is_local(receipt)):
-                try:
-                    await inspect(
-                        self.session,
-                        self.barrier.registry,
-                        receipt,
-                        executor=self.executor(receipt),
-                        seconds=self._limits.inspect_seconds,
-                    )
-                except LedgerError as error:
-                    # Nobody has looked, as far as anybody can tell; the fence holds and a person may look.
-                    self.notify(Notice("not_inspected", {"cause": error.message}))
-                    return
-
-    def plan(self) -> list[Planned]:
-        """The decision about every open call, in order of their start."""
-        return [Planned(receipt, self._decide(receipt)) for receipt in self.session.book.open()]
-
-    def executor(self, receipt: Receipt) -> ExecutorState:
-        """What carries the attempt out, as seen now (TR-208)."""
-        seen = self.barrier.executor(receipt)
-        if receipt.process is not None and receipt.attempt_id not in [
-            one.attempt_id for one in self.barrier.running()
-        ]:
-            return self._supervision.executor(receipt)  # what was recorded may have ended since
-        if (
-            seen is ExecutorState.ALIVE
-            and receipt.epoch != self.session.epoch
-            and self._past_deadline(receipt)
-        ):
-            # An executor nobody can ask counts as alive until its deadline, not for ever (TR-208).
-            return ExecutorState.NOT_PROVEN
-        return seen
-
-    def _past_deadline(self, receipt: Receipt) -> bool:
-        boot_id = (receipt.owner or {}).get("bootId")
-        if receipt.deadline_boot is not None and boot_id == self.policy.boot_id:
-            return self.session.scheduler.boot_ms() > receipt.deadline_boot
-        return receipt.deadline_at is not None and self.session.scheduler.now_ms() > receipt.deadline_at
-
-    def _decide(self, receipt: Receipt) -> Decided:
-        scheduler = self.session.scheduler
-        seen = recovery.Seen(
-            executor=self.executor(receipt),
-            answered=receipt.attempt_id in self.session.answered,
-            boot_id=self.policy.boot_id,
-            now_boot_ms=scheduler.boot_ms(),
-            intents=self._intents(receipt),
-            later_write=recovery.later_write(receipt, self.session.book.after(receipt.attempt_id)),
-            tool_fault=self._tool_fault(receipt),
-            retry_enabled=self.policy.retry_enabled,
-            crash_attempts=self._limits.crash_attempts,
-            young_ms=int(self._limits.resume_retry_age_seconds * 1000),
-        )
-        return recovery.decide(recovery.facts_of(receipt, self.session.book, seen))
-
-    def _tool_fault(self, receipt: Receipt) -> str | None:
-        tool = self.barrier.registry.resolve(receipt.tool or receipt.asked_name)
-        return "tool_missing" if tool is None else None
-
-    def _intents(self, receipt: Receipt) -> Intents:
-        tool = self.barrier.registry.resolve(receipt.tool or "")
-        if not receipt.write_intents or tool is None or not isinstance(tool.verifier, IntentVerifier):
-            return Intents.NONE
-        undisturbed = tool.verifier.undisturbed(receipt)
-        return Intents.UNDISTURBED if undisturbed else Intents.DISTURBED
-
-    def is_local(self, receipt: Receipt) -> bool:
-        tool = self.barrier.registry.resolve(receipt.tool or "")
-        verifier = None if tool is None else tool.verifier_for(receipt)
-        return verifier is None or not verifier.far
-
     # Resuming ---------------------------------------------------------------------------------
 
+    async def look(self, *, far: bool = False) -> None:
+        """Inspect every open write nobody has looked at yet; local verifiers only, unless `far` (TR-116)."""
+        await self.resuming.look(far=far)
+
     async def carry_out(self) -> list[Receipt]:
-        """Run the safe retries in call order: new attempts of the same calls, same keys (TR-115, TR-117)."""
+        """What comes before the first model request of a resume: retries, questions of a dead owner (TR-116)."""
         await self._settle_debt()
-        if self._carried_out or self.policy.resume_retry != "safe" or self._tail_is_lost():
+        if self._tail_is_lost():
             return []
-        await self.session.history()
-        receipts = []
-        for planned in self.plan():
-            # What this very owner left unknown, by a limit or a Stop, is no matter of a resume (TR-115).
-            # A copy that a fork made is run again where it began, if at all (TR-96).
-            mine = planned.receipt.origin_attempt_id is None
-            earlier = planned.receipt.epoch != self.session.epoch and mine
-            if earlier and planned.runs_again and self._decide(planned.receipt).decision is Decision.RETRY:
-                receipts.append(await self._again(planned.receipt))
-        self._carried_out = True
-        return receipts
+        receipts = await self.resuming.carry_out(self.choices, retry=self.policy.resume_retry == "safe")
+        receipts += await self.resuming.ask_again()
+        return receipts + await self.retry_by_policy()
+
+    async def retry_by_policy(self) -> list[Receipt]:
+        """Retry what the owner's settings name, where rules and proof of this moment allow it (TR-122)."""
+        if self._tail_is_lost():
+            return []
+        return await self.resuming.retry_by_policy(self.policies, self.retrying)
 
     def _tail_is_lost(self) -> bool:
         """Until a person resolved the call that stands for lost entries nothing is carried out (TR-196)."""
         return any(receipt.tool == "ledger" for receipt in self.session.book.open())
-
-    async def _again(self, old: Receipt) -> Receipt:
-        attempt_id = self.session.scheduler.new_id("att")
-        payload = {
-            "attemptId": attempt_id,
-            "callId": old.call_id,
-            "turnId": old.turn_id,
-            "position": old.position,
-            "askedName": old.tool or old.asked_name,
-            "arguments": old.arguments,
-            "providerCallId": old.provider_call_id,
-            "supersedes": old.attempt_id,
-        }
-        await self.session.append(Draft(Kind.DISPATCHED, payload))
-        call = Call(
-            turn_id=old.turn_id,
-            call_id=old.call_id,
-            attempt_id=attempt_id,
-            asked_name=old.tool or old.asked_name,
-            arguments=old.arguments,
-            supersedes=old.attempt_id,
-            idempotency_key=old.idempotency_key,
-            reserved=True,
-        )
-        return await self.barrier.run(self.barrier.look(call), Batch())
 
     async def facts_for_next_turn(self) -> str | None:
         """The facts block for the next words of the person; None when there is nothing to tell (TR-64)."""
         history = await self.session.history()
         book = self.session.book
         handed = [found for found in map(book.get, history.handed) if found is not None]
-        open_calls = {planned.receipt.attempt_id: planned.decided.decision for planned in self.plan()}
+        open_calls = {
+            planned.receipt.attempt_id: planned.decided.decision for planned in self.standing.plan()
+        }
         told = HandOff(
             receipts=[*handed, *history.news(book)],
             fencing=frozenset(receipt.attempt_id for receipt in recovery.fencing(book.open())),
@@ -338,22 +209,15 @@ class Actions:
         return CallFacts(
             receipt=receipt,
             attempt=self._attempt_facts(receipt),
-            decision=self._decide(receipt).decision.value,
+            decision=self.standing.decide(receipt).decision.value,
             process=None if receipt.process is None else self._supervision.shown(receipt),
             parked=None if parked is None else str(parked[0]["action"]),
             off_branch=OFF_BRANCH in receipt.notes,
         )
 
     def _attempt_facts(self, receipt: Receipt | None) -> AttemptFacts:
-        if receipt is None:
-            return admission.UNKNOWN_ATTEMPT
-        return admission.attempt_facts(
-            receipt,
-            self.session.book,
-            executor=self.executor(receipt),
-            retry=self.retrying.facts(receipt),
-            verifiers_local=self.is_local(receipt),
-        )
+        retry = None if receipt is None else self.retrying.facts(receipt)
+        return self.standing.attempt_facts(receipt, retry)
 
     def _controls(self) -> Controls:
         return Controls(
@@ -387,7 +251,7 @@ class Actions:
         if action is Action.INSPECT:
             return await self._inspect(receipt)
         if action is Action.RETRY:
-            return await self._retry(receipt)
+            return await self._retry(receipt, caller)
         return await self._record(action, [(receipt, request.get("inspectionId"))], request, caller)
 
     def seen(self, caller: Caller) -> Caller:
@@ -403,12 +267,12 @@ class Actions:
         """Adopt, kill or leave what a call left running (TR-71, TR-146)."""
         return await self.choices.act(request, self.seen(caller), self._controls())
 
-    async def _retry(self, receipt: Receipt) -> Answer:
+    async def _retry(self, receipt: Receipt, caller: Caller) -> Answer:
         """A new attempt on proof of this moment; a refusal before its start leaves all as it was (TR-137)."""
         try:
             code = await self.retrying.proof(receipt)
             if code is None:
-                begun = await self.retrying.begin(receipt)
+                begun = await self.retrying.begin(receipt, self._presser(caller))
                 code = begun.reason if begun.state is State.NOT_STARTED else None
         except LedgerError as error:
             return storage_failed(error)
@@ -477,8 +341,8 @@ class Actions:
                 self.session,
                 self.barrier.registry,
                 receipt,
-                executor=self.executor(receipt),
-                seconds=self._limits.inspect_seconds,
+                executor=self.standing.executor(receipt),
+                seconds=min(self._limits.inspect_seconds, self._limits.inspect_action_seconds),
             )
         except LedgerError as error:
             return storage_failed(error)
@@ -527,6 +391,15 @@ class Actions:
     ) -> dict[str, Any]:
         return {
             "kind": KINDS[action],
+            **self._presser(caller),
+            "revision": request.get("revision"),
+            "inspectionId": inspection_id,
+            "note": request.get("note"),
+        }
+
+    def _presser(self, caller: Caller) -> dict[str, Any]:
+        """Who decided, how they were let in, and when (TR-129)."""
+        return {
             "who": caller.who,
             "channel": caller.channel,
             "method": caller.method,
@@ -534,10 +407,7 @@ class Actions:
             "letInBy": caller.let_in_by,
             "ancestry": caller.ancestry,
             "assurance": caller.assurance,
-            "revision": request.get("revision"),
-            "inspectionId": inspection_id,
             "at": self.session.scheduler.now_ms(),
-            "note": request.get("note"),
         }
 
     async def border(self) -> None:
@@ -592,4 +462,4 @@ def undecided(receipts: Iterable[Receipt]) -> list[Receipt]:
     ]
 
 
-__all__ = ["Actions", "Answer", "Caller", "Planned", "Policy", "code_of", "undecided"]
+__all__ = ["Actions", "Answer", "Caller", "Policy", "code_of", "undecided"]

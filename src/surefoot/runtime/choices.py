@@ -77,10 +77,15 @@ class Choices:
                 work = self._session.scheduler.spawn(self._adopt(receipt), f"adopt {receipt.attempt_id}")
                 self.adopted[receipt.attempt_id] = work
             return self._answer({"choice": choice})
-        killed = dict(await self._supervision.kill(receipt))
-        await self._note(receipt, {"killed": {**_who(caller, self._session.scheduler.now_ms()), **killed}})
+        killed = await self.end(receipt, _who(caller, self._session.scheduler.now_ms()))
         await self._settle(receipt)
         return self._answer({"choice": choice, **killed})
+
+    async def end(self, receipt: Receipt, who: Mapping[str, Any]) -> dict[str, Any]:
+        """End a command and all it left, and note what is proven of that; its call stays as it was."""
+        killed = dict(await self._supervision.kill(receipt))
+        await self._note(receipt, {"killed": {**who, **killed}})
+        return killed
 
     async def _adopt(self, receipt: Receipt) -> None:
         try:

@@ -143,6 +143,8 @@ class Controller:
         actions.waiting = lambda: people.waiting
         actions.notify = self.notify
         actions.policies.notify = self.notify
+        actions.resuming.notify = self.notify
+        actions.resuming.person = lambda: people.asker is not None
         actions.retrying.on_busy = self._retry_runs
 
     @property
@@ -173,7 +175,7 @@ class Controller:
 
     def resume(self) -> dict[str, Any]:
         """What stands before a resumed session goes on (UX-50); reads only."""
-        plan = self.actions.plan()
+        plan = self.actions.resuming.plan()
         again = [planned.receipt for planned in plan if planned.runs_again]
         book = self.session.book
         return {
@@ -181,6 +183,10 @@ class Controller:
             "open": sum(not planned.runs_again for planned in plan),
             "willRunAgain": [
                 {"attemptId": one.attempt_id, "tool": one.tool, "reach": list(one.reach)} for one in again
+            ],
+            "willAskAgain": [
+                {"attemptId": one.attempt_id, "tool": one.tool or one.asked_name}
+                for one in self.actions.resuming.pending_permissions()
             ],
             "background": list(self.actions.snapshot()["background"]),
             "ownerDeaths": self.actions.deaths,
@@ -307,6 +313,8 @@ class Controller:
             self.state = "closed" if self.session.lost or self.session.closed else "idle"
 
     async def _begin(self, turn: _Turn, text: str | None) -> None:
+        if text is None:
+            await self.actions.look(far=True)  # a far verifier is asked when a person presses Continue (UX-50)
         await self.actions.carry_out()
         drafts = [*self._level_change(), self._turn_draft(turn, TurnStatus.QUEUED)]
         facts = await self.actions.facts_for_next_turn()
@@ -513,6 +521,7 @@ class Controller:
         """
         turn = self._turn
         self.rewriting.cancel()
+        self.actions.resuming.stop()
         if turn is None and self.actions.retrying.running:
             await self.barrier.stop()
         if turn is None or turn.cancelled:

@@ -40,12 +40,12 @@ class Desk:
             return None
         if receipt.state is not State.UNKNOWN:
             return {"state": receipt.state.value, "result": result_of(receipt).text}
-        if session.book.is_open(attempt_id) and self._actions.is_local(receipt):
+        if session.book.is_open(attempt_id) and self._actions.standing.is_local(receipt):
             await inspect(
                 session,
                 self._actions.barrier.registry,
                 receipt,
-                executor=self._actions.executor(receipt),
+                executor=self._actions.standing.executor(receipt),
                 seconds=self._limits.inspect_seconds,
             )
         now = session.book.get(attempt_id) or receipt

@@ -92,7 +92,7 @@ class Guarded:
         receipt = self.session.book.get(attempt_id)
         seen = None
         if receipt is not None and self.session.book.is_open(attempt_id):
-            executor = self.actions.executor(receipt)
+            executor = self.actions.standing.executor(receipt)
             seen = await inspect(self.session, self.barrier.registry, receipt, executor=executor)
         if seen is None:
             raise UsageError(f"no call {attempt_id!r} is open in this session; list them with `open_calls()`")

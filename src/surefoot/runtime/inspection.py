@@ -112,6 +112,8 @@ async def _observe(
     verifier = tool.verifier_for(receipt)
     if verifier is None:
         return None, Observation("unknown", reason="no_verifier")
+    if seconds <= 0:
+        return verifier.name, Observation("unknown", reason="verifier_timeout")  # its look had no time left
     scheduler = session.scheduler
     deadline = Deadline(scheduler.boot_ms() + int(seconds * 1000))
     fenced = executor is ExecutorState.ENDED

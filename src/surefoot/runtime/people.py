@@ -151,7 +151,7 @@ class People:
         )
         # Shares the commit of the turn that now waits; after a crash it is known that somebody was being asked.
         asked = self._scheduler.spawn(
-            self.session.append(_permission_question(looked, question, self._scheduler.new_id("qst"))), "ask"
+            self.session.append(_permission_question(looked, question, self._permission_id(looked))), "ask"
         )
         asked.add_done_callback(self._scheduler.heard)
         answer = await self._wait_for(
@@ -176,6 +176,12 @@ class People:
         if answer.scope == "session":
             self._granted.add((tool.name, subjects))
         return Permit(True, approval=approval)
+
+    def _permission_id(self, looked: Looked) -> str:
+        """A permission that a dead owner was asking for keeps its id (UX-42)."""
+        earlier = [one.attempt_id for one in self.session.book.attempts(looked.call.call_id)]
+        known = [self.session.permissions[one] for one in earlier if one in self.session.permissions]
+        return known[-1] if known else self._scheduler.new_id("qst")
 
     # Questions --------------------------------------------------------------------------------
 

@@ -1,9 +1,9 @@
 """What settles a call without a person: the built-in policy about stopped checks, and the owner's own.
 
 Owns: which open calls a policy releases or rejects, at once and by name, and its record
-(TR-75, TR-122, UX-156). Does not own: what a person decides (`actions`), what is proven
-about processes (`reconcile.Supervision`). A policy never confirms or denies: those are
-somebody's testimony.
+(TR-75, TR-122, UX-156), and which it lets be tried again. Does not own: that try (`resuming`),
+what a person decides (`actions`), what is proven about processes (`reconcile.Supervision`).
+A policy never confirms or denies: those are somebody's testimony.
 Promises: recovery:never-guess. The state stays `unknown` whatever a policy lifts.
 """
 
@@ -46,6 +46,11 @@ class Policies:
         for receipt in self._session.book.open():
             await self._settle(receipt.attempt_id)
 
+    def to_retry(self) -> list[Receipt]:
+        """The open writes of tools that the owner lets be tried again; whether one may be is asked elsewhere."""
+        found = [one for one in self._session.book.open() if self._named.get(one.tool or "") == "retry"]
+        return [one for one in found if self._is_a_policys(one)]
+
     def _appended(self, entry: Entry) -> None:
         if entry.kind not in _NEWS:
             return
@@ -56,17 +61,21 @@ class Policies:
 
     def _verdict(self, receipt: Receipt) -> tuple[str, str] | None:
         """The action for this call and which policy says so; None leaves it to a person."""
-        if receipt.state is not State.UNKNOWN or receipt.resolution is not None:
-            return None
-        effect = judged_effect(receipt)
-        if effect.effect_class is EffectClass.READ_ONLY or effect.interaction:
-            return None
-        if not self._session.book.is_open(receipt.attempt_id):
+        if not self._is_a_policys(receipt):
             return None
         if self._stopped_checks and self._is_stopped_check(receipt):
             return "release", "stopped_check"
         action = self._named.get(receipt.tool or "")
         return None if action not in RECORDS else (action, "named_tool")
+
+    def _is_a_policys(self, receipt: Receipt) -> bool:
+        """Whether it is an open write that nobody has decided about."""
+        if receipt.state is not State.UNKNOWN or receipt.resolution is not None:
+            return False
+        effect = judged_effect(receipt)
+        if effect.effect_class is EffectClass.READ_ONLY or effect.interaction:
+            return False
+        return self._session.book.is_open(receipt.attempt_id)
 
     def _is_stopped_check(self, receipt: Receipt) -> bool:
         """A test run that we ended and whose last process is seen to be gone holds nobody back (TR-75)."""
@@ -96,6 +105,15 @@ class Policies:
     def _resolution(self, receipt: Receipt, action: str, policy: str) -> dict[str, Any]:
         return {
             "kind": RECORDS[action],
+            **self.presser(policy),
+            "revision": None,
+            "inspectionId": (receipt.inspection or {}).get("id"),
+            "note": None,
+        }
+
+    def presser(self, policy: str) -> dict[str, Any]:
+        """Who a record names where no person pressed (TR-122)."""
+        return {
             "who": "policy",
             "channel": "policy",
             "method": policy,
@@ -103,8 +121,5 @@ class Policies:
             "letInBy": "policy",
             "ancestry": "none",
             "assurance": "same-user",
-            "revision": None,
-            "inspectionId": (receipt.inspection or {}).get("id"),
             "at": self._session.scheduler.now_ms(),
-            "note": None,
         }

@@ -32,10 +32,6 @@ from surefoot.runtime.tools import NEVER_RAN, Outcome
 
 TURN_WINDOW = 256
 QUESTION_WINDOW = 1024
-WITHDRAWN = (
-    "A person was asked whether this call may run, and the program went away before an answer. The question is "
-    "withdrawn, nothing was started; ask for the call again if it is still wanted."
-)
 _UNFINISHED = frozenset(
     {
         TurnStatus.QUEUED,
@@ -126,20 +122,22 @@ async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
     drafts: list[Draft] = []
     lost = session.claim.tail.lost
     replaced = await _replaced_epochs(session)
+    turn, status, silent = await _interrupted_turn(session)
+    cancelled = turn if status is TurnStatus.CANCELLED else None
     for receipt in session.book.unsettled():
         if receipt.epoch == session.epoch:
             continue  # a call of this owner, which lives: its end is told by the barrier
         told = await _stored_answer(session, receipt)
         alive = receipt.epoch in replaced
         end = told or _judge(session, receipt, supervision, tail_lost=lost, alive=alive)
-        drafts += await _withdrawn(session, receipt, end) if end.kind == Kind.NOT_STARTED else [end]
+        never = end.kind == Kind.NOT_STARTED and receipt.turn_id == cancelled
+        drafts += await _withdrawn(session, receipt, end) if never else [end]
     for receipt in session.book.open():
         drafts.extend(late_truth(session, receipt, supervision))
         drafts.extend(_ended_with_its_owner(receipt, replaced))
     judged = tuple(dict.fromkeys(draft.payload["attemptId"] for draft in drafts))
     if lost and not _stands_for_the_tail(session):
         drafts.extend(_tail_call(session))
-    turn, status, silent = await _interrupted_turn(session)
     if turn is not None and status is not None:
         drafts.extend(_interruption(turn, status, silent, judged))
     if drafts:
@@ -181,7 +179,10 @@ async def _stored_answer(session: Session, receipt: Receipt) -> Draft | None:
 
 
 async def _withdrawn(session: Session, receipt: Receipt, judged: Draft) -> list[Draft]:
-    """A permission that was being asked for when the owner died is withdrawn, and the model is told so (UX-42)."""
+    """A permission that was being asked for in a turn that was stopped is withdrawn, and told so (UX-42).
+
+    In any other turn the question stays open, and is shown again when somebody goes on.
+    """
     after = max(0, session.position - QUESTION_WINDOW)
     asked = None
     for entry in await session.ledger.read(session.session_id, after=after):
@@ -201,8 +202,7 @@ async def _withdrawn(session: Session, receipt: Receipt, judged: Draft) -> list[
         "channel": "restart",
         "at": session.scheduler.now_ms(),
     }
-    result = {"text": WITHDRAWN, "isError": True}
-    return [Draft(Kind.APPROVAL, verdict), Draft(judged.kind, {**judged.payload, "result": result})]
+    return [Draft(Kind.APPROVAL, verdict), judged]
 
 
 def _ended_with_its_owner(receipt: Receipt, replaced: frozenset[int]) -> list[Draft]:

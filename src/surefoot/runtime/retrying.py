@@ -8,7 +8,7 @@ Promises: barrier:one-door, recovery:never-guess.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from surefoot.core import admission
@@ -119,10 +119,11 @@ class Retrying:
             return "retry_scope_changed"
         return None if seen["state"] == InspectionState.ABSENT_FENCED else "retry_effect_not_absent"
 
-    async def begin(self, old: Receipt) -> Receipt:
+    async def begin(self, old: Receipt, by: Mapping[str, Any]) -> Receipt:
         """Start the new attempt; answers once its start or its refusal is durable (TR-137, TR-138).
 
-        The receipt given back is `started` or later when it began, else `not_started` with its reason.
+        `by` says who asked for it (TR-129). The receipt given back is `started` or later when it began,
+        else `not_started` with its reason.
         Raises `LedgerError`, `StaleEpoch`.
         """
         scheduler = self._session.scheduler
@@ -138,7 +139,7 @@ class Retrying:
             pinned=effect_of(old),
             pinned_digest=old.argument_digest,
         )
-        await self._session.append(Draft(Kind.DISPATCHED, _dispatched(call, old)))
+        await self._session.append(Draft(Kind.DISPATCHED, {**_dispatched(call, old), "retriedBy": dict(by)}))
         self._barrier.resume()
         started = self._started[call.attempt_id] = scheduler.future()
         work = scheduler.spawn(self._run(call), f"retry {call.attempt_id}")

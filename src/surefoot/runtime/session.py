@@ -77,6 +77,8 @@ class Session:
         self.guards = Guards()
         self.asked: dict[str, str] = {}
         """Attempt → question id of every question put so far (TR-169)."""
+        self.permissions: dict[str, str] = {}
+        """Attempt → question id of every permission that was asked for and has no verdict yet (UX-42)."""
         self.incidents: list[Incident] = []
         """Every incident record so far, oldest first; the newest of an id is that incident (PR-19)."""
         self.record_lost_at: int | None = None
@@ -236,7 +238,11 @@ class Session:
             self.incidents += incidents_of([entry])
         elif entry.kind == Kind.NOTICE and entry.payload.get("code") == RECORD_LOST:
             self.record_lost_at = int(entry.payload.get("view") or 0)
-        elif entry.kind == Kind.QUESTION and not entry.payload.get("permission"):
+        elif entry.kind == Kind.QUESTION and entry.payload.get("permission"):
+            self.permissions[entry.payload["attemptId"]] = entry.payload["questionId"]
+        elif entry.kind == Kind.APPROVAL:
+            self.permissions.pop(entry.payload["attemptId"], None)
+        elif entry.kind == Kind.QUESTION:
             self.asked[entry.payload["attemptId"]] = entry.payload["questionId"]
         elif entry.kind == Kind.ANSWER and entry.payload.get("verdict") == "answered":
             self.answered.add(entry.payload["attemptId"])

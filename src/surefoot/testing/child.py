@@ -444,7 +444,7 @@ def _take_stock(controller: Controller, report: dict[str, Any], name: str) -> No
     report["open"] = [receipt.attempt_id for receipt in book.open()]
     report["plan"] = [
         [planned.receipt.call_id, planned.decided.decision.value, planned.decided.row]
-        for planned in controller.actions.plan()
+        for planned in controller.actions.standing.plan()
     ]
 
 

@@ -558,7 +558,7 @@ def test_tr_38_tr_77_a_thread_past_its_limit_is_alive_and_its_return_is_the_late
         scheduler.thread = thread  # type: ignore[method-assign, assignment]
         receipt = await crew.call("pay", label="a")
         assert (receipt.state, receipt.reason) == (State.UNKNOWN, "time_limit")
-        assert crew.actions.executor(receipt) == "alive"
+        assert crew.actions.standing.executor(receipt) == "alive"
         assert (await crew.press("inspect", receipt.attempt_id)).status == 200
         assert (await crew.press("deny", receipt.attempt_id)).body["code"] == "executor_alive"
         gate.set_result(None)

@@ -129,13 +129,13 @@ def test_ec_51_verify_never_runs_the_call_and_no_sentence_of_the_model_resolves_
         tools = [rig.world.tool("act", effect_class, verifier=looking)]
         heir = await rig.own(Setup(tools=tools, steps=[{"text": words}] * 9))
         (open_call,) = [one for one in heir.session.book if one.state is State.UNKNOWN]
-        assert [one.decided.decision for one in heir.actions.plan()] == ["VERIFY"]
+        assert [one.decided.decision for one in heir.actions.standing.plan()] == ["VERIFY"]
         bodies = list(rig.world.bodies)
         await heir.turn("go on")
         await heir.turn("and now?")
         assert rig.world.bodies == bodies
         assert heir.session.book.is_open(open_call.attempt_id)
-        (after,) = heir.actions.plan()
+        (after,) = heir.actions.standing.plan()
         assert after.decided.decision in ("VERIFY", "ASK_USER")
 
     play(main)

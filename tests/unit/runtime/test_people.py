@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from surefoot.core.model import EffectClass, Kind, State
+from surefoot.core.history import ResultGiven
+from surefoot.core.model import Draft, EffectClass, Kind, State
 from surefoot.core.results import result_of
 from surefoot.errors import LedgerError
 from surefoot.runtime.people import PermissionAnswer, PermissionQuestion
@@ -128,31 +129,114 @@ def test_ux_43_the_model_is_told_that_nobody_could_be_asked_and_not_that_somebod
     play(main)
 
 
-def test_ux_42_tr_171_a_permission_asked_for_when_the_owner_died_is_withdrawn_and_told_so() -> None:
+def asking(rig: Rig, person: Person | None) -> Setup:
+    """An owner whose model asks for one call that a person must allow."""
+    step = {"calls": [{"name": "pay", "args": {"label": "a"}}]}
+    return Setup(tools=[rig.world.tool("pay", ONCE)], asker=person, ask=["pay"], steps=[step])
+
+
+async def died_while_asking(rig: Rig) -> Any:
+    """The permission question an owner was showing when it was killed."""
+    first = await rig.own(asking(rig, Person("approved", seconds=3600)))
+    going = asyncio.ensure_future(first.turn())
+    await asyncio.sleep(5)
+    [question] = await first.entries(Kind.QUESTION)
+    first.process.kill()
+    await going
+    return question.payload
+
+
+@pytest.mark.parametrize("again", ["go_on", "words"])
+@pytest.mark.parametrize(
+    ("verdict", "reason"),
+    [("approved", None), ("denied", "permission_denied"), ("expired", "approval_expired")],
+)
+def test_ux_42_tr_171_a_permission_asked_for_when_the_owner_died_is_shown_again_under_its_id(
+    verdict: str, reason: str | None, again: str
+) -> None:
     async def main(sim: Simulation) -> None:
-        rig, person = Rig(sim), Person("approved", seconds=3600)
-        setup = Setup(
-            tools=[rig.world.tool("pay", ONCE)],
-            asker=person,
-            ask=["pay"],
-            steps=[{"calls": [{"name": "pay", "args": {"label": "a"}}]}],
-        )
-        first = await rig.own(setup)
+        rig, person = Rig(sim), Person(verdict)
+        before = await died_while_asking(rig)
+        second = await rig.own(asking(rig, person))
+        [old] = second.session.book
+        assert (old.state, old.reason, old.approval) == (State.NOT_STARTED, "owner_died_before_start", None)
+        assert not person.asked and not rig.world.bodies, "opening asks nobody and runs nothing"
+        await second.do(second.controller.go_on() if again == "go_on" else second.controller.submit("and?"))
+        assert [one.argument_digest for one in person.asked] == [before["argumentDigest"]]
+        questions = [one.payload for one in await second.entries(Kind.QUESTION)]
+        assert {one["questionId"] for one in questions} == {before["questionId"]} and len(questions) == 2
+        attempts = second.session.book.attempts(old.call_id)
+        assert [one.reason for one in attempts] == ["owner_died_before_start", reason]
+        assert rig.world.count("a") == (1 if reason is None else 0)
+        told = [one.text for one in second.model.asked[0] if isinstance(one, ResultGiven)]
+        assert told == [result_of(attempts[-1], attempts).text]
+        verdicts = [one.payload["verdict"] for one in await second.entries(Kind.APPROVAL)]
+        assert verdicts == [verdict] and not second.controller.resume()["willAskAgain"]
+
+    play(main)
+
+
+def test_ux_42_an_open_permission_question_is_named_when_its_session_is_opened_again() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        before = await died_while_asking(rig)
+        second = await rig.own(asking(rig, Person("approved")))
+        await second.do(second.session.history())
+        assert second.controller.resume()["willAskAgain"] == [
+            {"attemptId": before["attemptId"], "tool": "pay"}
+        ]
+
+    play(main)
+
+
+def test_ux_42_a_question_shown_again_and_cut_off_again_keeps_its_id_and_stays_one_question() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        before = await died_while_asking(rig)
+        second = await rig.own(asking(rig, Person("approved", seconds=3600)))
+        going = asyncio.ensure_future(second.do(second.controller.go_on()))
+        await asyncio.sleep(5)
+        second.process.kill()
+        await going
+        person = Person("approved")
+        third = await rig.own(asking(rig, person))
+        await third.do(third.controller.go_on())
+        assert len(person.asked) == 1 and rig.world.count("a") == 1
+        ids = {one.payload["questionId"] for one in await third.entries(Kind.QUESTION)}
+        assert ids == {before["questionId"]}
+
+    play(main)
+
+
+def test_ux_42_tr_168_where_nobody_can_be_asked_the_open_question_is_withdrawn_and_told_so() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        await died_while_asking(rig)
+        second = await rig.own(asking(rig, None))
+        await second.do(second.controller.go_on())
+        [receipt] = second.session.book
+        assert (receipt.approval or {})["verdict"] == "withdrawn" and not rig.world.bodies
+        assert any("withdrawn" in getattr(one, "text", "") for one in second.model.asked[0])
+
+    play(main)
+
+
+def test_ux_42_tr_180_a_question_of_a_turn_that_was_stopped_is_withdrawn_and_not_shown_again() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("approved")
+        first = await rig.own(asking(rig, Person("approved", seconds=3600)))
         going = asyncio.ensure_future(first.turn())
         await asyncio.sleep(5)
-        assert len(person.asked) == 1
-        [question] = await first.entries(Kind.QUESTION)
-        assert question.payload["permission"] and question.payload["attemptId"] == person.asked[0].attempt_id
-        if first.process is not None:
-            first.process.kill()
+        turn_id = (await first.entries(Kind.TURN))[-1].payload["turnId"]
+        await first.session.append(Draft(Kind.TURN, {"turnId": turn_id, "status": "cancelling"}))
+        first.process.kill()
         await going
-        second = await rig.own(setup)
+        second = await rig.own(asking(rig, person))
         [receipt] = second.session.book
-        assert (receipt.state, receipt.reason) == (State.NOT_STARTED, "owner_died_before_start")
         assert (receipt.approval or {})["verdict"] == "withdrawn"
-        assert "withdrawn" in result_of(receipt).text and not rig.world.bodies
+        assert "withdrawn" in result_of(receipt).text
         await second.turn("go on")
-        assert any("withdrawn" in getattr(one, "text", "") for one in second.model.asked[0])
+        assert not person.asked and not rig.world.bodies
 
     play(main)
 

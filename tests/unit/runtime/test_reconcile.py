@@ -153,7 +153,7 @@ def test_tr_208_death_ends_an_executor_that_outlived_its_limit_and_deny_is_possi
         assert crew.process is not None
         crew.process.kill()
         heir = await rig.own(Setup(tools=[tool]))
-        assert heir.actions.executor(heir.receipt(receipt.attempt_id)) == "ended"
+        assert heir.actions.standing.executor(heir.receipt(receipt.attempt_id)) == "ended"
         await heir.press("inspect", receipt.attempt_id)
         assert (await heir.press("deny", receipt.attempt_id)).status == 200
 
@@ -177,8 +177,8 @@ def test_tr_175_tr_208_after_a_take_over_the_old_body_counts_as_alive(also: bool
             heir.process.kill()
             heir = await rig.own(Setup(tools=tools))
         first = next(iter(heir.session.book))
-        assert (first.state, heir.actions.executor(first)) == (State.UNKNOWN, "alive")
-        assert not [one for one in heir.actions.plan() if one.runs_again]
+        assert (first.state, heir.actions.standing.executor(first)) == (State.UNKNOWN, "alive")
+        assert not [one for one in heir.actions.standing.plan() if one.runs_again]
         await heir.turn("go on")
         assert len(rig.world.bodies) == 1, "nothing runs beside its older self"
         with pytest.raises(StaleEpoch):
@@ -193,7 +193,7 @@ def test_tr_208_a_tool_that_starts_processes_is_not_proven_ended_by_a_death() ->
         rig = Rig(sim)
         await killed_in_the_body(rig, IDEM, starts_processes=True)
         heir = await rig.own(Setup(tools=[rig.world.tool("act", IDEM, starts_processes=True)]))
-        assert heir.actions.executor(next(iter(heir.session.book))) == "not_proven"
+        assert heir.actions.standing.executor(next(iter(heir.session.book))) == "not_proven"
         await heir.turn("go on")
         assert len(rig.world.bodies) == 1
 
@@ -301,7 +301,7 @@ def test_tr_56_a_tool_that_kills_its_own_runtime_is_run_again_at_most_once() -> 
             await turn
         assert len(rig.world.bodies) == 2
         last = await rig.own(Setup(tools=[rig.world.tool("act", IDEM)]))
-        assert "ASK_USER" in {one.decided.decision for one in last.actions.plan()}
+        assert "ASK_USER" in {one.decided.decision for one in last.actions.standing.plan()}
 
     play(main)
 
@@ -329,7 +329,7 @@ def test_ec_7_todays_stricter_declaration_counts_for_an_old_call_and_a_laxer_one
         heir = await rig.own(Setup(tools=stricter))
         old = next(iter(heir.session.book))
         assert old.stricter_now == {"class": "NON_IDEMPOTENT", "reach": ["host:a", "host:b"]}
-        assert [one.decided.decision for one in heir.actions.plan()] == ["ASK_USER"]
+        assert [one.decided.decision for one in heir.actions.standing.plan()] == ["ASK_USER"]
         assert (await heir.call("b", label="x")).reason == "fenced"
         await heir.turn("go on")
         assert len(rig.world.bodies) == 1

@@ -193,7 +193,7 @@ def test_tr_119_ec_48_verify_runs_nothing_tells_the_model_once_to_look_and_keeps
         again = await rig.own(
             Setup(tools=tools(0), steps=[{"text": "I look first."}, {"text": "Still looking."}])
         )
-        (planned,) = again.actions.plan()
+        (planned,) = again.actions.standing.plan()
         assert planned.decided.decision is Decision.VERIFY
         await again.turn("go on")
         await again.turn("and now?")
