@@ -17,6 +17,8 @@ from surefoot.providers.client import Client, Endpoint
 from surefoot.providers.local import LocalServer
 from surefoot.providers.port import ModelRequest, ToolSpec
 
+pytestmark = pytest.mark.timeout(600)  # a model on two cores that others use as well
+
 PATH = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 TOOLS = (ToolSpec("list", "List the entries of a folder.", PATH), ToolSpec("read", "Read a text file.", PATH))
 ASK = UserWords("trn_1", "List the files in the folder src")

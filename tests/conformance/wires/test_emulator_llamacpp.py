@@ -59,7 +59,7 @@ def keys(value: Any) -> set[str]:
     return set(value.model_dump(exclude_unset=True))
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 async def test_we_01_a_real_server_accepts_and_answers_in_the_same_form() -> None:
     async with Emulator() as emulator, LocalServer("smollm2") as server:
         endpoint = await server.start(lambda _: None)

@@ -208,7 +208,7 @@ def test_tr_191_the_verifier_opens_no_ledger_file(target: Path) -> None:
     assert answer(intent(target, OLD, NEW), verifier) == ("unknown", Grade.NONE, "ledger_file")
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 def test_tr_103_a_fifo_in_the_targets_place_is_never_waited_for(target: Path) -> None:
     os.mkfifo(target)
     assert answer(intent(target, OLD, NEW))[0] == "conflict"

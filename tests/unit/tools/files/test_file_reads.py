@@ -47,7 +47,7 @@ async def test_tr_185_long_lines_and_long_files_are_cut_and_counted(bench: Any) 
     assert (await bench.run("read", path="above")).outcome.error_kind == "too_large"
 
 
-@pytest.mark.timeout(20)
+@pytest.mark.timeout(120)
 async def test_what_is_no_text_file_is_told_and_never_waited_for(bench: Any) -> None:
     os.mkfifo(bench.folder / "pipe")
     (bench.folder / "image").write_bytes(b"\x89PNG\r\n\x1a\n\0\0")
