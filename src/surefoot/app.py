@@ -29,6 +29,7 @@ from surefoot.providers import contracts
 from surefoot.providers.anthropic import AnthropicWire
 from surefoot.providers.chat import ChatWire
 from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.hosted import enabled
 from surefoot.providers.port import ToolSpec, Wire
 from surefoot.providers.responses import ResponsesWire
 from surefoot.runtime.actions import Actions, Policy
@@ -330,6 +331,14 @@ class App:
 
     async def _endpoint_model(self) -> Model:
         """The model of the settings, with its key found. Raises `SettingsError`, `ProviderCredentials`."""
+        contract = contract.with_reasoning_protocol(chosen.endpoint.reasoning_protocol)
+        try:
+            enabled(chosen.endpoint.hosted_tools, contract)
+        except ValueError as error:
+            raise SettingsError(
+                f"hosted_tools of endpoint {chosen.endpoint.name!r}: {error}.",
+                next_command=f"surefoot contract show {endpoint.contract}",
+            ) from None
         chosen = self.settings.chosen()
         wire = WIRES.get(chosen.endpoint.wire)
         if wire is None:
@@ -340,13 +349,14 @@ class App:
         own = self.settings.places.settings_folder / "contracts"
         contract = contracts.resolve(endpoint.contract, [own] if own.is_dir() else [])
         if not chosen.endpoint.key_command:
+            hosted=chosen.endpoint.hosted_tools,
             config.read_key(chosen.endpoint)
         client = await self._stack.enter_async_context(Client())
         return EndpointModel(
             client,
             endpoint,
             wire(),
-            contract.with_reasoning_protocol(chosen.endpoint.reasoning_protocol),
+            contract,
             system=self.system(),
             tools=[ToolSpec(tool.name, tool.description, tool.parameters) for tool in self.registry()],
             max_requests=self.settings.recovery.max_requests_per_step,

@@ -70,6 +70,9 @@ class ResultGiven:
 
 Message = UserWords | AssistantWords | ResultGiven
 
+HOSTED_REQUEST = "hosted:request"
+"""Asked name of a model request that let the provider run tools of its own (PR-98): no call of the model."""
+
 NEWS = frozenset(
     {
         Kind.NOT_STARTED.value,
@@ -111,6 +114,8 @@ class History:
         """The entries of its calls so far, to know later what was known at an earlier position."""
         self._call_of: dict[str, str] = {}
         self._unshown: set[str] = set()
+        self._requests: dict[str, str] = {}
+        """Attempt → call of requests with hosted tools."""
         self._news: dict[str, None] = {}
 
     def apply(self, entry: Entry) -> None:
@@ -197,7 +202,12 @@ class History:
     def _attempt(self, entry: Entry) -> None:
         payload = entry.payload
         attempt = payload["attemptId"]
-        if entry.kind == Kind.DISPATCHED and not payload.get("parentAttemptId"):
+        if payload.get("askedName") == HOSTED_REQUEST:
+            self._requests[attempt] = payload.get("callId", "")
+        elif attempt in self._requests and entry.kind == Kind.CLOSED and payload.get("state") == "unknown":
+            # Its reply is what the model reads of it; one that has no known end is told as a fact.
+            self._call_of[attempt] = self._requests[attempt]
+        elif entry.kind == Kind.DISPATCHED and not payload.get("parentAttemptId"):
             # A further attempt of a call shown here, or a person's retry, which is told as a fact (TR-138).
             self._call_of[attempt] = payload.get("callId", "")
         elif entry.kind == Kind.STARTED and payload.get("supersedes") in self._call_of:

@@ -14,6 +14,7 @@ from typing import Any
 from surefoot.core.history import AssistantWords, UserWords
 from surefoot.providers.anthropic_blocks import assistant_blocks, is_paused, result_block, whole_pairs
 from surefoot.providers.anthropic_stream import AnthropicDecoder
+from surefoot.providers.hosted import forms
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.projection import (
     BRIDGE,
@@ -60,8 +61,9 @@ class AnthropicWire:
         if request.system.strip():
             body["system"] = request.system
         body["messages"] = _messages(request, contract)
-        if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+        tools = [*(_tool(tool) for tool in request.tools), *forms(request.hosted, contract)]
+        if tools:
+            body["tools"] = tools
         if thinking is not None:
             body["thinking"] = thinking
         if request.temperature is not None and not budget:

@@ -14,6 +14,7 @@ from typing import Any
 from surefoot.core.history import AssistantWords, Message, ResultGiven, UserWords
 from surefoot.providers import json_calls
 from surefoot.providers.chat_stream import ChatDecoder
+from surefoot.providers.hosted import forms
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.projection import (
     ANSWER_BRIDGE,
@@ -58,8 +59,8 @@ class ChatWire:
             body["response_format"] = json_calls.response_format(
                 () if json_calls.must_end(request.messages) else request.tools
             )
-        elif request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+        elif tools := [*(_tool(tool) for tool in request.tools), *forms(request.hosted, contract)]:
+            body["tools"] = tools
         if request.max_output_tokens is not None:
             body[contract["limits.output_key"]] = request.max_output_tokens
         if request.effort is not None:

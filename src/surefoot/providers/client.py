@@ -36,6 +36,7 @@ from surefoot.providers.diagnosis import BODY_BYTES, certainty, clean_trace, dia
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, Wire
 from surefoot.providers.projection import body_bytes, lacks_carrier
 from surefoot.providers.rules import check, refusing
+from surefoot.providers.sources import searches
 
 if TYPE_CHECKING:
     import httpx2
@@ -72,6 +73,8 @@ class Endpoint:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     limits: EndpointLimits = EndpointLimits()
     reasoning_protocol: str | None = None
+    lasting_url: str | None = None
+    """What stands for this server in an incident's scope where `url` changes with every start (PR-19)."""
 
     @property
     def shown_url(self) -> str:
@@ -196,7 +199,9 @@ class Client:
             error.facts = {**told, **error.facts, "streamed": exchange.streamed}
             _hear_validator(error, frozen.body, contract)
             raise
-        return _marked(_marked_at_limit(reply, frozen.request), endpoint, contract, frozen.request)
+        marked = _marked(_marked_at_limit(reply, frozen.request), endpoint, contract, frozen.request)
+        enabled, shown = tuple(frozen.request.hosted), searches(wire.name, marked.raw)
+        return dataclasses.replace(marked, enabled=enabled, searches=shown)
 
     def _client(self, place: SplitResult) -> httpx2.AsyncClient:
         """One client per kind of place: proxies of the environment never see loopback traffic."""

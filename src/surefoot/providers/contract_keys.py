@@ -86,6 +86,7 @@ PATTERN = "a regular expression"
 CODES = "table of code = kind"
 PAIRS = "table of family = list of fragment lists"
 HOSTED = "table of kind = list of types"
+FORMS = "table of kind = the tool as a request holds it"
 
 SCHEMA: Mapping[str, Any] = {
     "pairing.results_position": (
@@ -132,6 +133,7 @@ SCHEMA: Mapping[str, Any] = {
     "reasoning.missing_at_receipt": ("accept", "regenerate"),
     "tools.required_with_history": FLAG,
     "tools.hosted": HOSTED,
+    "tools.hosted_forms": FORMS,
     "tools.mode": ("native", "json_schema"),
     "cache.markers_max": COUNT,
     "cache.forbidden_on": TEXTS,
@@ -155,11 +157,12 @@ SCHEMA: Mapping[str, Any] = {
     "limits.body_bytes": COUNT,
     "limits.output_key": ("max_tokens", "max_completion_tokens"),
 }
-"""Dotted key → its allowed values. Keys of ours: `tools.mode`, how tools are offered where native calls are not
-constrained; `limits.output_key`, the request's name for the output limit; `reasoning.efforts`, the words in which
-the endpoint may be told how much to reason."""
+"""Dotted key → its allowed values. Four are keys of ours: `tools.mode`, how tools are offered where native
+calls are not constrained; `tools.hosted_forms`, by which a request switches a hosted tool on;
+`limits.output_key`, the request's name for the output limit; and `reasoning.efforts`, the words in which the
+endpoint may be told how much to reason."""
 
-_TABLES = frozenset(key for key, allowed in SCHEMA.items() if allowed in (CODES, PAIRS, HOSTED))
+_TABLES = frozenset(key for key, allowed in SCHEMA.items() if allowed in (CODES, PAIRS, HOSTED, FORMS))
 
 
 def flatten(parsed: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
@@ -233,6 +236,8 @@ def _fits(allowed: str, value: Any) -> bool:
         return all(kind in CODE_KINDS for kind in value.values())
     if allowed == HOSTED:
         return all(kind in HOSTED_KINDS and _texts(types) for kind, types in value.items())
+    if allowed == FORMS:
+        return all(kind in HOSTED_KINDS and isinstance(form, Mapping) for kind, form in value.items())
     return all(family in FAMILIES and _pairs(pairs) for family, pairs in value.items())
 
 

@@ -1,15 +1,43 @@
-"""Pure. Which kind of tool the provider ran itself, by the contract's lists (PR-98, S-28).
+"""Pure. Tools the provider runs itself: which kinds a request switches on, and which stand in a reply.
 
-Owns: matching a type of the wire against `tools.hosted`. Does not own: whether the
-request enabled it, or what a person is told (`runtime`).
+Owns: matching a type of the wire against `tools.hosted`, and the form in which a request
+enables a kind (PR-98, S-28). Does not own: the receipt of such a request (`runtime.hosting`),
+what a person is told.
 """
 
 from __future__ import annotations
 
 import fnmatch
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+SEARCH = "search"
+"""Native search may be enabled freely; every other kind makes its request a call of its own (PR-98)."""
+
+
+def enabled(names: Sequence[str], contract: Mapping[str, Any]) -> tuple[str, ...]:
+    """The kinds an owner named, in the contract's order.
+
+    Raises:
+        ValueError: the contract has no form for one; the message names it and what is known.
+    """
+    forms = contract["tools.hosted_forms"]
+    unknown = [name for name in names if name not in forms]
+    if unknown:
+        known = ", ".join(forms) or "none"
+        raise ValueError(f"{unknown[0]!r} has no form in contract {contract['contract.id']}; known: {known}")
+    return tuple(kind for kind in forms if kind in names)
+
+
+def with_effects(kinds: Iterable[str]) -> tuple[str, ...]:
+    """Those of these kinds whose effects need a receipt."""
+    return tuple(kind for kind in kinds if kind != SEARCH)
+
+
+def forms(kinds: Iterable[str], contract: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The tools of a request that switch these kinds on."""
+    return [dict(contract["tools.hosted_forms"][kind]) for kind in kinds]
 
 
 def hosted_kinds(types: Iterable[str], contract: Mapping[str, Any]) -> tuple[str, ...]:

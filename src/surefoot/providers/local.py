@@ -150,6 +150,7 @@ class LocalServer:
             model=self._name,
             key=lambda: key,
             limits=EndpointLimits(connect_seconds=5.0, first_byte_seconds=600.0, idle_seconds=120.0),
+            lasting_url="http://localhost/v1",  # the port is a new one at each start; the server is the same
         )
 
     async def stop(self) -> None:

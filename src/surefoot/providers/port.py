@@ -35,6 +35,8 @@ class ModelRequest:
     temperature: float | None = None
     effort: str | None = None
     """How much to reason: a word of the endpoint, `none` for off, None for its default."""
+    hosted: Sequence[str] = ()
+    """Kinds of the provider's own tools that this request switches on (PR-98)."""
     endpoint: str = ""
     """Name of the endpoint asked: with `model`, what a carrier may be tied to (`reasoning.binding`)."""
 
@@ -83,11 +85,20 @@ class Reply:
     """The provider stopped in the middle of its own work: send the history again and it goes on (S-29)."""
     hosted: tuple[str, ...] = ()
     """Kinds of the provider's own tools that stand in this reply (S-28)."""
+    enabled: tuple[str, ...] = ()
+    """Kinds the request had switched on."""
+    searches: tuple[Mapping[str, Any], ...] = ()
+    """What each finished native search is shown as: `sources`, `sources_status` (PR-73). Never sent back."""
     notes: tuple[str, ...] = ()
     """Found at receipt: `unreplayable_reasoning` (S-26), `only_reasoning_at_limit` (S-24), `input_transformed`
     (OR-12), `reasoning_missing` (DS-09)."""
     issuer: Mapping[str, str] = field(default_factory=dict)
     """Who made it: `endpoint`, `model` as asked for, `contract`. A carrier returns only there."""
+
+    @property
+    def unasked(self) -> tuple[str, ...]:
+        """Kinds the provider ran although the request had not switched them on (PR-98)."""
+        return tuple(kind for kind in self.hosted if kind not in self.enabled)
 
 
 class Decoder(Protocol):

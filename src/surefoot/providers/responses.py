@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from surefoot.core.history import AssistantWords, UserWords
+from surefoot.providers.hosted import forms
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.projection import (
     BRIDGE,
@@ -43,8 +44,9 @@ class ResponsesWire:
         if request.system:
             body["instructions"] = request.system
         body["input"] = _input(request, contract)
-        if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+        tools = [*(_tool(tool) for tool in request.tools), *forms(request.hosted, contract)]
+        if tools:
+            body["tools"] = tools
         if request.effort is not None:
             body["reasoning"] = {"effort": request.effort}
         if contract["reasoning.carrier"] == "item_encrypted":

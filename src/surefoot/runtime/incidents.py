@@ -22,8 +22,10 @@ from surefoot.core.model import Draft, Kind, Notice
 from surefoot.errors import LedgerError, ProviderError, ProviderNonsense, ProviderRefused
 from surefoot.ledger.port import NotAppended
 from surefoot.providers import ladder, rules
+from surefoot.providers.hosted import with_effects
 from surefoot.providers.port import Reply, TextDelta
 from surefoot.providers.repairs import Repair, asks_to_drop, repaired
+from surefoot.runtime.hosting import HostedRequests
 from surefoot.runtime.live import Looked, Refused
 from surefoot.runtime.models import Model, Replaying, ask_until_answered
 from surefoot.runtime.records import Records, new_record, remembered
@@ -38,6 +40,7 @@ class Step:
     messages: Sequence[Message]
     seen: int
     on_delta: Callable[[TextDelta], None]
+    turn_id: str = ""
     step_id: str = ""
     """Names the step in every notice about its candidates (PR-64)."""
 
@@ -83,7 +86,13 @@ class Incidents:
     """The incidents of one owned session."""
 
     def __init__(
-        self, session: Session, model: Model, *, notify: Callable[[Notice], None], automatic: bool = True
+        self,
+        session: Session,
+        model: Model,
+        hosted: HostedRequests,
+        *,
+        notify: Callable[[Notice], None],
+        automatic: bool = True,
     ) -> None:
         self.session = session
         self.model = model
@@ -92,6 +101,7 @@ class Incidents:
         self.window: Window | None = None
         self.last_refusal: Mapping[str, Any] | None = None
         """The card's facts of the newest refusal that made no record (UX-125)."""
+        self._hosted = hosted
         self._notify = notify
         self._replaying: Replaying | None = model if isinstance(model, Replaying) else None
         self.records = Records(session, self._replaying)
@@ -124,7 +134,11 @@ class Incidents:
         self, view: Sequence[Message], force: Incident | None, step: Step, counted: list[int]
     ) -> Reply:
         model: Model = self.model
-        if force is not None and asks_to_drop(force.repairs) and self._replaying is not None:
+        drop = force is not None and asks_to_drop(force.repairs)
+        reply = await self._hosted.ask(view, step.on_delta, turn_id=step.turn_id, drop_blocks=drop)
+        if reply is not None:
+            return reply
+        if drop and self._replaying is not None:
             model = _Dropping(self.model, self._replaying)
         return await ask_until_answered(
             model,
@@ -190,6 +204,7 @@ class Incidents:
         refused.plan = self._plan(refused, replaying)
         may = (
             self.automatic
+            and not refused.error.facts.get("hosted")
             and asked < replaying.max_requests
             and incident.may_repair_alone(refused.kind, refused.certainty)
             and not incident.is_spent(self.records.newest, refused.scene)
@@ -263,9 +278,11 @@ class Incidents:
         return await self._sent(record["id"], frozen, refused.step, replaying)
 
     async def _sent(self, identity: str, frozen: Any, step: Step, replaying: Replaying) -> Reply:
-        """The one request of an incident; whatever becomes of it is added to the record (PR-36)."""
+        """The one request of an incident; whatever becomes of it is added to the record (PR-36, PR-37)."""
         try:
-            reply: Reply = await replaying.send(frozen, step.on_delta)
+            reply: Reply = await self.session.scheduler.noting_cancel(
+                replaying.send(frozen, step.on_delta), lambda: self._outcome(identity, "cancelled")
+            )
         except ProviderRefused as error:
             kind = error.facts.get("kind")
             error.facts["history"] = kind in incident.REPLAY_KINDS or kind in incident.WORDLESS_KINDS
@@ -293,7 +310,8 @@ class Incidents:
     ) -> Reply:
         """PR-35: a reply that its contract will refuse later is asked for once more, before any call of it runs."""
         replaying = self._replaying
-        if replaying is None or reply.hosted or incident.is_spent(self.records.newest, scene):
+        effects = with_effects((*reply.enabled, *reply.hosted))
+        if replaying is None or effects or incident.is_spent(self.records.newest, scene):
             return self._with_placeholder(reply)
         drop = force is not None and asks_to_drop(force.repairs)
         frozen = replaying.freeze(view, drop_blocks=drop)

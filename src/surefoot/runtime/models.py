@@ -14,6 +14,7 @@ from surefoot.core.model import Notice
 from surefoot.errors import ProviderError
 from surefoot.providers.client import Client, Endpoint, Frozen, freeze, refuse_locally
 from surefoot.providers.diagnosis import next_wait
+from surefoot.providers.hosted import enabled, with_effects
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, ToolSpec, Wire
 from surefoot.runtime.scheduler import Scheduler
 
@@ -55,6 +56,22 @@ class Replaying(Protocol):
 
     async def send(self, frozen: Any, on_delta: Callable[[TextDelta], None]) -> Reply:
         """Send these very bytes, once. Raises `ProviderError`."""
+        ...
+
+
+@runtime_checkable
+class Hosting(Protocol):
+    """A model whose provider may run tools of its own, inside the request (PR-98)."""
+
+    hosted: tuple[str, ...]
+    """The kinds its owner switched on whose effects need a receipt."""
+
+    def freeze(self, messages: Sequence[Message], *, drop_blocks: bool = False, hosted: bool = False) -> Any:
+        """The request as `body`, `content` and `digest`; `hosted` switches those kinds on. Pure."""
+        ...
+
+    async def send_checked(self, frozen: Any, on_delta: Callable[[TextDelta], None]) -> Reply:
+        """Send these very bytes, once, unless the contract refuses them. Raises `ProviderError`."""
         ...
 
 
@@ -108,8 +125,12 @@ class EndpointModel:
         max_requests: int = 6,
         max_output_tokens: int | None = None,
         effort: str | None = None,
+        hosted: Sequence[str] = (),
     ) -> None:
         self.contract = contract
+        self.hosted = with_effects(enabled(hosted, contract))
+        """Kinds of hosted tools that make a request a call of its own (PR-98)."""
+        self._free = tuple(kind for kind in enabled(hosted, contract) if kind not in self.hosted)
         self.max_requests = max_requests
         self.has_tools = bool(tools)
         self.wire = wire.name
@@ -130,12 +151,17 @@ class EndpointModel:
 
     async def complete(self, messages: Sequence[Message], on_delta: Callable[[TextDelta], None]) -> Reply:
         """One request to the endpoint, streamed. Raises `ProviderError`."""
-        frozen = self.freeze(messages)
+        return await self.send_checked(self.freeze(messages), on_delta)
+
+    async def send_checked(self, frozen: Frozen, on_delta: Callable[[TextDelta], None]) -> Reply:
+        """Send these very bytes, once, unless the contract refuses them. Raises `ProviderError`."""
         refuse_locally(frozen.body, self.contract, self.endpoint)
         return await self.send(frozen, on_delta)
 
-    def freeze(self, messages: Sequence[Message], *, drop_blocks: bool = False) -> Frozen:
-        """The request for these messages, made ready. Same input, same bytes."""
+    def freeze(
+        self, messages: Sequence[Message], *, drop_blocks: bool = False, hosted: bool = False
+    ) -> Frozen:
+        """The request for these messages, made ready; `hosted` switches on the tools with effects. Pure."""
         request = ModelRequest(
             model=self.endpoint.model,
             system=self._system,
@@ -144,6 +170,7 @@ class EndpointModel:
             stream=True,
             max_output_tokens=self._max_output_tokens,
             effort=self._effort,
+            hosted=(*self._free, *(self.hosted if hosted else ())),
         )
         frozen = freeze(self.endpoint, self._wire, self.contract, request)
         return frozen.dropping_blocks() if drop_blocks else frozen
@@ -158,7 +185,7 @@ class EndpointModel:
         """What an incident's budget is bound to (PR-19)."""
         return {
             "wire": self.wire,
-            "url": self.endpoint.shown_url,
+            "url": self.endpoint.lasting_url or self.endpoint.shown_url,
             "model": self.endpoint.model,
             "contract": str(self.contract["contract.id"]),
             "digest": str(getattr(self.contract, "digest", "")),

@@ -131,6 +131,8 @@ def decide(rules: Rules, mode: Mode, tool: Tool, subjects: Sequence[str] | None,
         return found
     if mode is Mode.PLAN:
         return _in_plan(rules, tool, subjects, effect)
+    if tool.switched_on:
+        return Verdict(VerdictKind.ALLOW, None, "its owner switched it on in the settings")
     if mode is Mode.BYPASS:
         return _in_bypass(rules, tool, subjects)
     verdict = _by_rules(rules, tool, subjects) or _by_mode(rules, mode, tool, subjects, effect)

@@ -171,6 +171,16 @@ class Scheduler:
             except BaseException as raised:
                 error = raised
             if not loop.is_closed():
+    async def noting_cancel(
+        self, work: Coroutine[Any, Any, T], note: Callable[[], Coroutine[Any, Any, None]]
+    ) -> T:
+        """Await `work`; when the caller is cancelled, await `note` before the cancel is raised again."""
+        try:
+            return await work
+        except asyncio.CancelledError:
+            await note()
+            raise
+
                 loop.call_soon_threadsafe(settle, value, error)
 
         threading.Thread(target=run, name=name, daemon=True).start()

@@ -159,6 +159,10 @@ class Tool:
 
     def verifier_for(self, receipt: Receipt) -> EffectVerifier | None:
         """What looks for the effect of this call; None when nothing can (TR-110)."""
+    switched_on: bool = False
+    """Its owner named it in the settings, which is the permission; deny rules and mode plan still hold (PR-98)."""
+    inner: bool = False
+    """Runs only as a part of another call (`Barrier.nested`): it is offered to nobody, and no name reaches it."""
         return self.verifier if self.choose_verifier is None else self.choose_verifier(receipt)
 
 

@@ -34,6 +34,8 @@ def line(kind: str, facts: Facts, language: str, *, ascii_only: bool = False) ->
     if kind == "check_stopped":
         sign = mark("released", ascii_only=ascii_only)
         return f"{sign} {clean(facts.get('tool') or '?')}: {say('check_stopped', language)} {_id(facts, 'attemptId')}"
+    if kind == "no_sources":
+        return say("no_sources", language)  # information, not a fault (UX-130)
     if kind not in NOTICES:
         told = facts.get("text") or facts.get("message") or facts.get("cause")
         return f"{kind}: {clean(told)}" if told else None
@@ -91,6 +93,10 @@ def _recovered(facts: Facts, language: str) -> dict[str, Any]:
     return {"repairs": facts.get("repairs", 0), "incident": short_id(str(facts.get("incidentId") or "inc_"))}
 
 
+def _hosted(facts: Facts, language: str) -> dict[str, Any]:
+    return {"kinds": ", ".join(clean(kind) for kind in facts.get("kinds") or ())}
+
+
 def _ended(facts: Facts, language: str) -> dict[str, Any]:
     code, signal = facts.get("exitCode"), facts.get("signal")
     if signal is not None:
@@ -112,4 +118,5 @@ _FILLED: Mapping[str, Callable[[Facts, str], dict[str, Any]]] = {
     "repeats_settled": _repeated,
     "recovered_request": _recovered,
     "background_end": _ended,
+    "hosted_unasked": _hosted,
 }

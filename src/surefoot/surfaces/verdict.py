@@ -142,7 +142,10 @@ def assistant_line(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]:
                 "input": _shown_input(str(call.get("arguments") or "")),
             }
         )
-    return _line("assistant", facts, session_id, {"message": {"role": "assistant", "content": content}})
+    told: dict[str, Any] = {"message": {"role": "assistant", "content": content}}
+    if facts.get("searches"):
+        told["searches"] = facts["searches"]
+    return _line("assistant", facts, session_id, told)
 
 
 def _shown_input(arguments: str) -> Any:

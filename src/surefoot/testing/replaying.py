@@ -47,6 +47,8 @@ class Peer:
     reasoning_protocol: str | None = None
     effort: str | None = None
     model: str = "scripted"
+    hosted: tuple[str, ...] = ()
+    """Kinds of the provider's own tools that are switched on."""
 
     @property
     def name(self) -> str:
@@ -166,5 +168,12 @@ def endpoint_model(client: Client, emulator: Emulator, peer: Peer, tools: Sequen
     contract = contracts.resolve(peer.contract).with_reasoning_protocol(peer.reasoning_protocol)
     specs = [ToolSpec(tool.name, tool.description, tool.parameters) for tool in tools]
     return EndpointModel(
-        client, endpoint, WIRES[peer.wire](), contract, system=SYSTEM, tools=specs, effort=peer.effort
+        client,
+        endpoint,
+        WIRES[peer.wire](),
+        contract,
+        system=SYSTEM,
+        tools=specs,
+        effort=peer.effort,
+        hosted=peer.hosted,
     )

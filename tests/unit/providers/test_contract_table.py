@@ -235,6 +235,7 @@ def test_wc_2_the_roots_give_every_key_themselves_and_differ_as_written() -> Non
         "ids.item_prefixes",
         "content.result",
         "tools.hosted",
+        "tools.hosted_forms",
         "stream.terminal",
         "errors.codes",
     }
@@ -252,6 +253,7 @@ def test_wc_2_the_roots_give_every_key_themselves_and_differ_as_written() -> Non
         "cache.markers_max",
         "cache.forbidden_on",
         "tools.hosted",
+        "tools.hosted_forms",
         "stream.terminal",
         "errors.shape",
         "errors.codes",

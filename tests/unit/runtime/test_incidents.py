@@ -271,6 +271,20 @@ def test_pr_37_pr_63_stop_before_the_commit_keeps_the_offer_and_stop_after_it_do
     simulate(6, main)
 
 
+def test_pr_24_pr_37_a_recovery_stopped_on_its_way_is_recorded_as_cancelled_and_stays_spent() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, far, crew = await refused(sim)
+        far.refuse(3)
+        far.on_request = lambda frozen: asyncio.ensure_future(crew.controller.stop()) and None
+        done = await crew.controller.recover_context()
+        assert isinstance(done, TurnEnd) and done.status is TurnStatus.CANCELLED
+        newest = records(rig)[-1]
+        assert (newest["state"], newest["outcome"]) == ("consumed", "cancelled")
+        assert len(far.requests) == 3 and isinstance(await crew.controller.recover_context(), Answer)
+
+    simulate(6, main)
+
+
 def test_pr_2_pr_44_opening_and_listing_send_nothing_whatever_incident_there_is() -> None:
     async def main(sim: Simulation) -> None:
         rig, far, crew = await refused(sim)

@@ -13,7 +13,7 @@ from surefoot.surfaces import notices, words
 from surefoot.surfaces.words_notices import NOTICES
 
 SOURCE = Path(notices.__file__).parents[1]
-SURFACES_OWN = ("check_stopped",)
+SURFACES_OWN = ("check_stopped", "no_sources")
 UNKNOWN = "att_01jq0000000000000000007f3a"
 FACTS: dict[str, dict[str, Any]] = {
     "advised": {"attemptId": "att_01jq000000000000000000aaaa", "unknown": UNKNOWN, "tool": "shell"},

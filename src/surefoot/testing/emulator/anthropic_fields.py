@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from surefoot.testing.emulator.bodies import Refusal
+from surefoot.testing.emulator.hosted import anthropic_tool_fault
 
 _ANY = frozenset({"type", "cache_control"})
 _BLOCK_KEYS: dict[str, frozenset[str]] = {
@@ -80,6 +81,9 @@ def blocks_have_form(request: dict[str, Any]) -> Refusal | None:
         name = tool.get("name") if isinstance(tool, dict) else None
         if not isinstance(name, str) or not re.fullmatch(r"[a-zA-Z0-9_-]{1,128}", name):
             return _schema(f"tools.{index}.name: String should match pattern '^[a-zA-Z0-9_-]{{1,128}}$'")
+        fault = anthropic_tool_fault(tool)
+        if fault is not None:
+            return _schema(f"tools.{index}{fault}")
         if "type" not in tool and not isinstance(tool.get("input_schema"), dict):
             return _schema(f"tools.{index}.input_schema: Field required")
     for index, message in enumerate(request["messages"]):

@@ -1,11 +1,13 @@
 """Pure. Tools the emulated provider runs on its own side: what a step asks for, and what a reply shows.
 
-Owns: the kinds, their sources, and their form on each wire. Does not own: counting
-that they ran (`scripts`), the rest of a reply (`anthropic_replies`, `responses_replies`).
+Owns: the kinds, their sources, their form on each wire, and by which tools a request switches
+them on. Does not own: counting that they ran (`scripts`), the rest of a reply
+(`anthropic_replies`, `responses_replies`).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +22,45 @@ _RESPONSES_TYPES = {
     "image": "image_generation_call",
     "computer": "computer_call",
 }
+
+
+_DATED = re.compile(r"(web_search|web_fetch|code_execution)_\d{8}")
+_CLIENT_SIDE = re.compile(r"(bash|text_editor|computer|memory|tool_search_tool\w*)_\d{8}")
+"""Types of the vendor that the client carries out; a request may declare them like any function."""
+_SWITCHES = {
+    "search": ("web_search", "web_search_preview", "file_search"),
+    "fetch": ("web_fetch",),
+    "code": ("code_execution", "code_interpreter"),
+    "mcp": ("mcp", "mcp_toolset"),
+    "image": ("image_generation",),
+}
+
+
+def switched_on(request: dict[str, Any]) -> set[str]:
+    """The kinds a request switches on by the types of its tools."""
+    tools = request.get("tools")
+    types = (
+        {str(one.get("type")) for one in tools if isinstance(one, dict)} if isinstance(tools, list) else set()
+    )
+    stems = types | {re.sub(r"_\d{4}_?\d{2}_?\d{2}$", "", one) for one in types}
+    found = {kind for kind, names in _SWITCHES.items() if stems & set(names)}
+    return found | ({"mcp"} if request.get("mcp_servers") else set())
+
+
+def enables(request: dict[str, Any], kind: str) -> bool:
+    """Whether this request lets the provider run that kind."""
+    return kind in switched_on(request)
+
+
+def anthropic_tool_fault(tool: dict[str, Any]) -> str | None:
+    """What is wrong with a tool of a type of the vendor's, as far as it is known; None for a function."""
+    kind = tool.get("type")
+    if kind in (None, "custom") or (isinstance(kind, str) and _CLIENT_SIDE.fullmatch(kind)):
+        return None
+    dated = _DATED.fullmatch(kind) if isinstance(kind, str) else None
+    if dated is None:
+        return f": Input tag {kind!r} found using 'type' does not match any of the expected tags"
+    return None if tool.get("name") == dated[1] else f".name: Input should be {dated[1]!r}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import json
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.testing.emulator.hosted import KINDS, Hosted, sources
+from surefoot.testing.emulator.hosted import KINDS, Hosted, enables, sources
 from surefoot.testing.emulator.issuing import tool_use_id
 from surefoot.testing.emulator.profiles import Profile
 from surefoot.testing.emulator.reading import has_called, last_results, repeated_calls, turns_of_model
@@ -40,6 +40,7 @@ _STEP_KEYS = {
     "server_search",
     "search_with_sources",
     "hosted_effect",
+    "when_enabled",
 }
 _CALL_KEYS = {"name", "args", "raw_args", "id"}
 
@@ -137,7 +138,9 @@ class Scripts:
         if behaviour == "omit_reasoning":
             spoken.thinking = ""
         spoken.finish, spoken.usage = step.get("finish"), step.get("usage")
-        spoken.hosted = _hosted(step)
+        spoken.hosted = [
+            ran for ran in _hosted(step) if not step.get("when_enabled") or enables(request, ran.kind)
+        ]
         for ran in spoken.hosted:
             self.hosted[ran.kind] = self.hosted.get(ran.kind, 0) + 1
         for position, call in enumerate(calls):

@@ -1,0 +1,70 @@
+"""Pure. One reply of a model as the entry that records it, and what a person is told beside it.
+
+Owns: the form of an `assistant` entry (D1), the notices a reply gives rise to. Does not own: when it
+is recorded (`controller`), its calls (`batches`), the words (`surfaces.words_notices`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from surefoot.core.model import Draft, Kind, Notice
+from surefoot.providers.port import Reply
+
+AT_LIMIT = "only_reasoning_at_limit"
+"""The note of a reply that was cut inside its reasoning: a larger output limit helps, asking again does not (S-24)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the reply answers: its turn, its wire, and the position the request was built at.
+
+    What became known behind that position was not shown to the model (TR-63).
+    """
+
+    turn_id: str
+    wire: str
+    seen: int
+
+
+def reply_draft(reply: Reply, calls: Sequence[Mapping[str, Any]], asked: Asked) -> Draft:
+    """The message with all its calls, each `dispatched` with it.
+
+    What was found at receipt stands beside the raw message, never in it: `notes` (S-24, S-26, OR-12) and
+    the display form of native searches (PR-76). Both keys are absent where there is nothing to say.
+    """
+    payload: dict[str, Any] = {
+        "turnId": asked.turn_id,
+        "seenPosition": asked.seen,
+        "wire": asked.wire,
+        "raw": reply.raw,
+        "issuer": dict(reply.issuer),
+        "text": reply.text,
+        "finish": reply.finish,
+        "usage": {"inputTokens": reply.usage.input_tokens, "outputTokens": reply.usage.output_tokens},
+        "calls": list(calls),
+    }
+    if reply.notes:
+        payload["notes"] = list(reply.notes)
+    if reply.searches:
+        payload["searches"] = [dict(one) for one in reply.searches]
+    return Draft(Kind.ASSISTANT, payload)
+
+
+def notices_of(reply: Reply) -> list[Notice]:
+    """What a person is told beside the words of a reply: once each, and only what is known."""
+    told = []
+    if reply.unasked:
+        told.append(Notice("hosted_unasked", {"kinds": list(reply.unasked)}))
+    if any(not one["sources"] for one in reply.searches):
+        told.append(Notice("no_sources", {"sources": [], "sources_status": "not_provided"}))
+    if "unreplayable_reasoning" in reply.notes:
+        told.append(Notice("unreplayable_reasoning", {"finish": reply.finish}))
+    return told
+
+
+def empty_end(reply: Reply) -> str | None:
+    """Why a reply without words and calls ends the turn at once; None when asking again may help (S-02)."""
+    return "output_limit" if AT_LIMIT in reply.notes else None
