@@ -350,7 +350,13 @@ class Controller:
         turn.steps += 1
         turn.step_id = f"{turn.turn_id}.{turn.steps}"
         turn.asking = True
-        step = Step(await self.incidents.records.messages(), self.session.position, self._delta, turn.step_id)
+        step = Step(
+            await self.incidents.records.messages(),
+            self.session.position,
+            self._delta,
+            turn.turn_id,
+            turn.step_id,
+        )
         prepared, turn.prepared = turn.prepared, None
         reply = await (self.incidents.ask(step) if prepared is None else self.incidents.send(prepared, step))
         turn.asking = False
