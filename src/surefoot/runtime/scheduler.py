@@ -12,7 +12,8 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+import types
+from collections.abc import Callable, Coroutine, Generator
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -114,9 +115,35 @@ class Scheduler:
         done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         return bool(done)
 
-    async def shielded(self, work: Awaitable[T]) -> T:
-        """Finish `work` even when the caller is cancelled; the cancel is raised again afterwards (TR-29)."""
-        task = asyncio.ensure_future(work)
+    def begin(self, work: Coroutine[Any, Any, T], name: str) -> asyncio.Future[T]:
+        """Start work of our own without a turn of the loop: it runs here until it first waits, then as a task.
+
+        The future is done already when it never waited. Not for code of others, which may ask for its task.
+        """
+        ended: asyncio.Future[T] = self.future()
+        try:
+            waits = work.send(None)
+        except StopIteration as end:
+            ended.set_result(end.value)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:
+            ended.set_exception(error)
+        else:
+            return self.spawn(_rest(work, waits), name)
+        return ended
+
+    async def shielded(self, work: Coroutine[Any, Any, T]) -> T:
+        """Finish `work` even when the caller is cancelled; the cancel is raised again afterwards (TR-29).
+
+        It begins here, and only what has to wait becomes a task: most appends never do.
+        """
+        try:
+            waits = work.send(None)
+        except StopIteration as end:
+            whole: T = end.value
+            return whole
+        task = asyncio.ensure_future(_rest(work, waits))
         task.add_done_callback(self.heard)  # a caller that was cancelled is told of the cancel alone
         cancelled: asyncio.CancelledError | None = None
         while not task.done():
@@ -127,6 +154,8 @@ class Scheduler:
                     raise
                 cancelled = error
             except BaseException:
+                if not task.done():
+                    raise  # it is the waiting that ends here: nobody runs the caller any more
                 break  # the task's own end; told below
         if cancelled is not None:
             raise cancelled
@@ -142,6 +171,16 @@ class Scheduler:
         except asyncio.CancelledError:
             if not work.cancelled():
                 on_cancel()
+            raise
+
+    async def noting_cancel(
+        self, work: Coroutine[Any, Any, T], note: Callable[[], Coroutine[Any, Any, None]]
+    ) -> T:
+        """Await `work`; when the caller is cancelled, await `note` before the cancel is raised again."""
+        try:
+            return await work
+        except asyncio.CancelledError:
+            await note()
             raise
 
     async def off_loop(self, work: Callable[[], T]) -> T:
@@ -171,16 +210,6 @@ class Scheduler:
             except BaseException as raised:
                 error = raised
             if not loop.is_closed():
-    async def noting_cancel(
-        self, work: Coroutine[Any, Any, T], note: Callable[[], Coroutine[Any, Any, None]]
-    ) -> T:
-        """Await `work`; when the caller is cancelled, await `note` before the cancel is raised again."""
-        try:
-            return await work
-        except asyncio.CancelledError:
-            await note()
-            raise
-
                 loop.call_soon_threadsafe(settle, value, error)
 
         threading.Thread(target=run, name=name, daemon=True).start()
@@ -190,6 +219,27 @@ class Scheduler:
     def is_cancel(error: BaseException) -> bool:
         """Whether an exception is the cancel of a task."""
         return isinstance(error, asyncio.CancelledError)
+
+
+async def _rest(work: Coroutine[Any, Any, T], waits: Any) -> T:
+    """The rest of a coroutine whose first steps were taken outside a task, up to where it waits for `waits`."""
+    ended: T = await _resumed(work, waits)
+    return ended
+
+
+@types.coroutine
+def _resumed(work: Coroutine[Any, Any, T], waits: Any) -> Generator[Any, Any, T]:
+    try:
+        while True:
+            try:
+                sent = yield waits
+            except BaseException as error:
+                waits = work.throw(error)
+            else:
+                waits = work.send(sent)
+    except StopIteration as end:
+        whole: T = end.value
+        return whole
 
 
 def boot_id() -> str:
