@@ -10,14 +10,13 @@ import dataclasses
 import os
 import platform
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, closing, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from surefoot import config
 from surefoot.config import Settings
-from surefoot.core.effects import Effect
 from surefoot.core.limits import OLDER, LimitInvalid, Limits, read_limits
 from surefoot.core.model import BarrierLevel, Kind, Notice, Owner, Receipt
 from surefoot.errors import RecoveryRefused, SessionHeld, SessionMissing, SettingsError, UsageError
@@ -25,6 +24,7 @@ from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import boot_id, this_process
 from surefoot.ledger.places import OWNERS, PROCESSES, ledger_files
 from surefoot.ledger.port import Held, Ledger, SessionRow
+from surefoot.offering import built_in_tools, judged
 from surefoot.providers import contracts
 from surefoot.providers.anthropic import AnthropicWire
 from surefoot.providers.chat import ChatWire
@@ -45,19 +45,11 @@ from surefoot.runtime.rewriting import fork
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
 from surefoot.runtime.tools import Place, Registry, Tool
-from surefoot.tools.ask import ask_tool
-from surefoot.tools.files.toolset import file_tools
-from surefoot.tools.packs.checking import check
-from surefoot.tools.packs.judging import Judges, with_packs
-from surefoot.tools.packs.reading import Pack, find_pack, read_pack_file
+from surefoot.tools.hooks import SettingsHooks
 from surefoot.tools.place import find_place
 from surefoot.tools.processes.ancestry import Descent, Link, descent_here, descent_of_peer
-from surefoot.tools.processes.background import background_tool
 from surefoot.tools.processes.client import ProcessServer
-from surefoot.tools.recovery_tool import recovery_tool
-from surefoot.tools.shell import shell_tool
 from surefoot.tools.supervision import RunFolders
-from surefoot.tools.todo import todo_tool
 from surefoot.tools.worker import Worker
 from surefoot.verifiers.files import FilesVerifier
 
@@ -65,7 +57,6 @@ NEWEST = 20
 FIRST_ENTRIES = 8
 """How many sessions, and how many entries of each, `--continue` looks at for words."""
 RETRY_SWITCH = "SUREFOOT_TOOL_RECOVERY_RETRY"
-JUDGES = Judges(shell=lambda command, place: _shell_effect(command, place))
 WIRES: Mapping[str, Callable[[], Wire]] = {
     "chat": ChatWire,
     "responses": ResponsesWire,
@@ -222,7 +213,12 @@ class App:
         self, session: Session, *, permits: Permits | None = None, registry: Registry | None = None
     ) -> tuple[Barrier, People, Actions]:
         """Barrier, people and actions of one owned session, wired to each other."""
+        # A program that guards its own functions brings its own hooks; those of the settings are the agent's.
+        declared = self.settings.hooks if registry is None else ()
+        hooks = SettingsHooks(declared, self.place, session.session_id)
         registry = self.registry(session) if registry is None else registry
+        if declared:
+            registry.add(hooks.tool())
         permissions = self.settings.permissions
         roots = tuple(str(root) for root in self.place.roots)
         rules = parse_rules(permissions.allow, permissions.ask, permissions.deny, roots=roots)
@@ -233,11 +229,13 @@ class App:
             registry,
             self.place,
             self.owner,
-            permits=permits or people.permit,
+            permits=permits or _hooks_pass(people.permit),
             services=services,
             limits=self.limits,
-            hooks=self.hooks,
+            hooks=[*self.hooks, hooks],
         )
+        hooks.nested = barrier.nested
+        hooks.names_of = lambda name: _names_of(registry, name)
         actions = Actions(session, barrier, self._supervision, self._policy(session), self.limits)
         actions.descent = lambda: self._descent(session)
         desk = Desk(actions, self.limits)
@@ -288,20 +286,11 @@ class App:
             receipt = None if session is None else session.book.get(attempt_id)
             return () if receipt is None else receipt.reach
 
-        tools = [
-            *file_tools(worker=self._worker, verifier=verifier),
-            shell_tool(),
-            background_tool(reach_of),
-            ask_tool(),
-            todo_tool(),
-            recovery_tool(),
-            *self.extra_tools,
-        ]
+        own = built_in_tools(self.settings, worker=self._worker, verifier=verifier, reach_of=reach_of)
         offered = self._offered()
-        packs = packs_in_use(self.settings)
         return Registry(
-            self.each_tool(with_packs(tool, packs, JUDGES))
-            for tool in tools
+            self.each_tool(tool)
+            for tool in judged([*own, *self.extra_tools], self.settings)
             if offered is None or _is_named(tool, offered)
         )
 
@@ -331,14 +320,6 @@ class App:
 
     async def _endpoint_model(self) -> Model:
         """The model of the settings, with its key found. Raises `SettingsError`, `ProviderCredentials`."""
-        contract = contract.with_reasoning_protocol(chosen.endpoint.reasoning_protocol)
-        try:
-            enabled(chosen.endpoint.hosted_tools, contract)
-        except ValueError as error:
-            raise SettingsError(
-                f"hosted_tools of endpoint {chosen.endpoint.name!r}: {error}.",
-                next_command=f"surefoot contract show {endpoint.contract}",
-            ) from None
         chosen = self.settings.chosen()
         wire = WIRES.get(chosen.endpoint.wire)
         if wire is None:
@@ -349,8 +330,15 @@ class App:
         own = self.settings.places.settings_folder / "contracts"
         contract = contracts.resolve(endpoint.contract, [own] if own.is_dir() else [])
         if not chosen.endpoint.key_command:
-            hosted=chosen.endpoint.hosted_tools,
             config.read_key(chosen.endpoint)
+        contract = contract.with_reasoning_protocol(chosen.endpoint.reasoning_protocol)
+        try:
+            enabled(chosen.endpoint.hosted_tools, contract)
+        except ValueError as error:
+            raise SettingsError(
+                f"hosted_tools of endpoint {chosen.endpoint.name!r}: {error}.",
+                next_command=f"surefoot contract show {endpoint.contract}",
+            ) from None
         client = await self._stack.enter_async_context(Client())
         return EndpointModel(
             client,
@@ -361,6 +349,7 @@ class App:
             tools=[ToolSpec(tool.name, tool.description, tool.parameters) for tool in self.registry()],
             max_requests=self.settings.recovery.max_requests_per_step,
             effort=contract.effort(chosen.effort, chosen.endpoint.name),
+            hosted=chosen.endpoint.hosted_tools,
         )
 
     async def _endpoint(self, chosen: config.Chosen) -> Endpoint:
@@ -516,10 +505,19 @@ def _held(held: Held, session_id: str, now_ms: int) -> SessionHeld:
     )
 
 
-def _shell_effect(command: str, place: Place) -> Effect:
-    from surefoot.tools.classify.shell import classify_shell  # its grammar is heavy to load
+def _hooks_pass(permits: Permits) -> Permits:
+    """A hook was declared by its owner, or accepted with the project: nobody is asked about its call again."""
 
-    return classify_shell(command, place).effect
+    async def permit(looked: Looked) -> Permit:
+        inner = looked.tool is not None and looked.tool.inner
+        return Permit(True) if inner else await permits(looked)
+
+    return permit
+
+
+def _names_of(registry: Registry, name: str) -> tuple[str | None, ...]:
+    tool = registry.resolve(name)
+    return (name,) if tool is None else (tool.rule_name, tool.name, *tool.aliases)
 
 
 async def _let(looked: Looked) -> Permit:
@@ -547,56 +545,7 @@ def _earlier(session: Session, receipt: Receipt) -> list[Receipt]:
     return [one for one in session.book.attempts(receipt.call_id) if one.attempt_id != receipt.attempt_id]
 
 
-def packs_in_use(settings: Settings) -> list[Pack]:
-    """The packs that `packs.use` names, and those of a trusted project, which can only tighten (EC-35, EC-38).
-
-    Raises `SettingsError` for a pack that is named and cannot be accepted.
-    """
-    packs = [find_pack(name, [settings.places.settings_folder / "packs"]) for name in settings.packs]
-    project = settings.root / ".surefoot" / "packs"
-    if settings.trusted and project.is_dir():
-        packs += [read_pack_file(file, source="project") for file in sorted(project.glob("*.toml"))]
-    return packs
-
-
-def tool_findings(settings: Settings, *, directory: Path) -> list[dict[str, Any]]:
-    """Rows of `surefoot tools check`: where registry and packs in use disagree (EC-54)."""
-    found = check(_built_in_tools(directory), packs_in_use(settings))
-    return [dataclasses.asdict(finding) for finding in found]
-
-
 def contract_table(identity: str, settings: Settings) -> list[list[str]]:
     """Rows of `surefoot contract show`."""
     own = settings.places.settings_folder / "contracts"
     return [[line] for line in contracts.show(identity, [own] if own.is_dir() else [])]
-
-
-def tool_table(settings: Settings, *, directory: Path) -> list[dict[str, Any]]:
-    """Rows of `surefoot tools`: name, the name of permission rules, class where it is fixed, description."""
-    del settings
-    return [_tool_row(tool) for tool in _built_in_tools(directory)]
-
-
-def _built_in_tools(directory: Path) -> list[Tool]:
-    place = find_place(directory)
-    with closing(Worker()) as worker:  # made for its tools' declarations; none of them runs
-        return [
-            *file_tools(worker=worker, verifier=FilesVerifier(roots=lambda: place.roots)),
-            shell_tool(),
-            background_tool(),
-            ask_tool(),
-            todo_tool(),
-            recovery_tool(),
-        ]
-
-
-def _tool_row(tool: Tool) -> dict[str, Any]:
-    effect = tool.effect
-    fixed = not callable(effect)
-    return {
-        "name": tool.name,
-        "rule": tool.rule_name,
-        "class": effect.effect_class.value if fixed else "by arguments",  # type: ignore[union-attr]
-        "verifier": None if tool.verifier is None else tool.verifier.name,
-        "description": tool.description.split(". ")[0],
-    }

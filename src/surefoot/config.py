@@ -34,6 +34,7 @@ from surefoot.settings_files import (
     read_settings,
     set_trust,
 )
+from surefoot.settings_hooks import CLASSES, HookSetting, read_hooks
 from surefoot.settings_table import (
     EXAMPLE,
     LIMITS,
@@ -131,6 +132,21 @@ class Permissions:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolWord:
+    """What a settings file says of all calls of one tool (EC-8)."""
+
+    name: str
+    effect_class: str
+    reach: tuple[str, ...] | None
+    """None is `*`."""
+    reason: str
+    """Why, as the owner says it in listings; empty for a project's."""
+    source: str
+    """`owner`, or `project`, which can only make stricter."""
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a run needs to know of its person. Frozen; made by `load_settings`."""
 
@@ -147,6 +163,10 @@ class Settings:
     root: Path
     """Repository root, or the directory outside a repository."""
     trusted: bool
+    tool_words: tuple[ToolWord, ...] = ()
+    http_services: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """The tables `tools.http.services.*`, as in the file."""
+    hooks: tuple[HookSetting, ...] = ()
     offered_tools: tuple[str, ...] | None = None
     """Names of the only tools to offer (`--tools`); None offers all."""
     effort: str | None = None
@@ -272,10 +292,18 @@ def _lay_project(total: _Sum, root: Path, trusted: bool) -> None:
                 if value is None:
                     continue
                 why = forbidden_in_project(one.path, value)
+                if not why and _is_laxer(one.path, value, total.values.get(one.path)):
+                    continue  # what holds already is stricter
                 if why:
                     total.warnings.append(f"{one.where}: {one.path} was ignored: {why}.")
                 else:
                     total.lay(one.path, value, Origin(source, one.where))
+
+
+def _is_laxer(path: str, value: Any, before: Any) -> bool:
+    """Whether a project's class of a tool is less strict than the one laid before it."""
+    is_class = path.startswith("tools.") and path.endswith(".class")
+    return is_class and before is not None and CLASSES.index(value) < CLASSES.index(before)
 
 
 def _lay_managed(total: _Sum, found: list[Found]) -> None:
@@ -321,7 +349,9 @@ def variable_of(path: str) -> str:
 
 
 def _lay_environment(total: _Sum, environ: Mapping[str, str]) -> None:
-    paths = [path for path in SETTINGS if "*" not in path and path not in ("final", "hooks")]
+    paths = [
+        path for path in SETTINGS if "*" not in path and path != "final" and SETTINGS[path].kind != "hooks"
+    ]
     names = {path.split(".")[1] for path in total.values if path.startswith("endpoints.")}
     stars = [path for path in SETTINGS if path.startswith("endpoints.*.")]
     paths += [star.replace("*", name) for star in stars for name in sorted(names)]
@@ -411,6 +441,9 @@ def _built(total: _Sum, where: Places, root: Path, trusted: bool) -> Settings:
         places=where,
         root=root,
         trusted=trusted,
+        tool_words=_tool_words(total),
+        http_services=MappingProxyType(_tables(values, "tools.http.services")),
+        hooks=read_hooks(values),
         values=MappingProxyType({path: values[path] for path in ordered}),
         origins=MappingProxyType({path: total.origins[path] for path in ordered}),
         warnings=tuple(total.warnings),
@@ -418,7 +451,9 @@ def _built(total: _Sum, where: Places, root: Path, trusted: bool) -> Settings:
 
 
 def _place_in_table(path: str) -> tuple[int, str]:
-    tables = ("model", "language", "endpoints", "recovery", "limits", "packs", "permissions", "mcp")
+    tables = (
+        "model", "language", "endpoints", "recovery", "limits", "packs", "permissions", "tools", "hooks", "mcp",
+    )  # fmt: skip
     head = path.split(".")[0]
     return (tables.index(head) if head in tables else len(tables), path)
 
@@ -439,6 +474,34 @@ def _tables(values: Mapping[str, Any], name: str) -> dict[str, dict[str, Any]]:
         if rest:
             table[rest[-1]] = value
     return found
+
+
+_WORD_KEYS = ("class", "reach", "reason")
+
+
+def _tool_words(total: _Sum) -> tuple[ToolWord, ...]:
+    """What is said of tools, with who said the class. Raises `SettingsError` for a word that is not whole."""
+    found = []
+    for name, keys in _tables(total.values, "tools").items():
+        said = [key for key in _WORD_KEYS if key in keys]
+        if not said:
+            continue
+        at = f"tools.{name}"
+        if "class" not in keys:
+            raise SettingsError(
+                f"{total.origins[f'{at}.{said[0]}'].where}: {at}.{said[0]} needs {at}.class beside it."
+            )
+        origin = total.origins[f"{at}.class"]
+        source = "project" if origin.source.startswith("project") else "owner"
+        if source == "owner" and not str(keys.get("reason", "")).strip():
+            raise SettingsError(
+                f"{origin.where}: {at}.class needs {at}.reason beside it, which listings show."
+                f' Write why, as in reason = "the server drops repeats".'
+            )
+        reach = tuple(keys["reach"]) if "reach" in keys else None
+        reason = str(keys.get("reason", ""))
+        found.append(ToolWord(name, keys["class"], reach, reason, source, origin.where))
+    return tuple(found)
 
 
 def _endpoint_of(name: str, keys: Mapping[str, Any]) -> Endpoint:
@@ -514,6 +577,7 @@ __all__ = [
     "Places",
     "Recovery",
     "Settings",
+    "ToolWord",
     "is_trusted",
     "load_settings",
     "places",

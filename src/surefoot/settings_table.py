@@ -16,6 +16,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from surefoot.settings_hooks import CLASSES, EVENTS, hook_tables, hooks_problem
+
 WIRES = ("chat", "responses", "anthropic")
 BARRIERS = ("session", "reach", "action", "advise", "off")
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
@@ -24,7 +26,7 @@ MODE_ALIASES = {"manual": "default"}
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a value must look like. `kind` is one of text, switch, number, seconds, words, map, any."""
+    """What a value must look like. `kind` is one of text, switch, number, numbers, seconds, words, map, hooks."""
 
     kind: str
     allowed: tuple[str, ...] = ()
@@ -59,6 +61,11 @@ def _seconds(value: Any) -> str | None:
     return None if fits else "a number above 0"
 
 
+def _numbers(value: Any) -> str | None:
+    fits = isinstance(value, list) and all(_number(item) is None for item in value)
+    return None if fits else "a list of whole numbers above 0"
+
+
 def _words(value: Any) -> str | None:
     fits = isinstance(value, list) and all(isinstance(item, str) for item in value)
     return None if fits else "a list of texts"
@@ -76,7 +83,8 @@ _PROBLEMS: Mapping[str, Callable[[Any], str | None]] = {
     "seconds": _seconds,
     "words": _words,
     "map": _map,
-    "any": lambda value: None,
+    "numbers": _numbers,
+    "hooks": hooks_problem,
 }
 
 
@@ -165,7 +173,7 @@ SETTINGS: Mapping[str, Form] = {
     "recovery.assurance_for_irreversible": Form(
         "text", ("same-user", "sandboxed", "separate-user", "passkey"), "same-user"
     ),
-    "recovery.policy.*": Form("text", ("release", "reject")),
+    "recovery.policy.*": Form("text", ("release", "reject", "retry")),
     **{f"limits.{name}": form for name, form in LIMITS.items()},
     "packs.use": Form("words", default=[]),
     "permissions.mode": Form("text", MODES, "default"),
@@ -180,16 +188,29 @@ SETTINGS: Mapping[str, Form] = {
     "mcp.servers.*.url": Form("text"),
     "mcp.servers.*.headers": Form("map"),
     "mcp.servers.*.timeout_seconds": Form("seconds", unit="s"),
-    "mcp.servers.*.tools.*.class": Form(
-        "text", ("READ_ONLY", "IDEMPOTENT_WRITE", "NON_IDEMPOTENT", "UNKNOWN")
-    ),
+    "mcp.servers.*.tools.*.class": Form("text", CLASSES),
     "mcp.servers.*.tools.*.reach": Form("words"),
     "mcp.servers.*.tools.*.key_argument": Form("text"),
     "mcp.servers.*.tools.*.verifier": Form("text"),
     "mcp.servers.*.tools.*.lookup": Form("text"),
-    "hooks": Form("any"),
+    "tools.*.class": Form("text", CLASSES),
+    "tools.*.reach": Form("words"),
+    "tools.*.reason": Form("text"),
+    "tools.shell.at_deadline": Form("text", ("stop", "keep"), "stop"),
+    "tools.shell.push_window_seconds": Form("seconds", unit="s"),
+    "tools.http.offered": Form("switch", default=False),
+    "tools.http.services.*.host": Form("text"),
+    "tools.http.services.*.key_lifetime_seconds": Form("seconds", unit="s"),
+    "tools.http.services.*.in_progress_status": Form("numbers"),
+    "tools.http.services.*.queries": Form("words"),
+    "tools.http.services.*.lookup": Form("text"),
+    "tools.http.services.*.neighbour": Form("text"),
+    "tools.http.services.*.refusal": Form("text"),
+    "tools.http.services.*.commit_window_seconds": Form("seconds", unit="s"),
+    "tools.http.services.*.lookup_lag_seconds": Form("seconds", unit="s"),
+    **{f"hooks.{event}": Form("hooks") for event in EVENTS},
 }
-UNIONS = ("permissions.allow", "permissions.ask", "permissions.deny")
+UNIONS = ("permissions.allow", "permissions.ask", "permissions.deny", *(f"hooks.{event}" for event in EVENTS))
 """Lists that every source may add to: deny beats ask beats allow, whatever the source (UX-39)."""
 
 _FORBIDDEN_TABLES = (
@@ -215,8 +236,6 @@ def form_of(path: str) -> Form | None:
     if found is not None:
         return found
     parts = path.split(".")
-    if parts[0] == "hooks":
-        return SETTINGS["hooks"]
     for pattern, form in SETTINGS.items():
         wanted = pattern.split(".")
         if len(wanted) == len(parts) and all(w in ("*", p) for w, p in zip(wanted, parts, strict=True)):
@@ -248,13 +267,23 @@ def forbidden_in_project(path: str, value: Any) -> str | None:
         refused = [rule for rule in value if rule.split("(")[0] not in _PROJECT_MAY_ALLOW]
         if refused:
             return f"a project may not allow {', '.join(refused)}"
-    if parts[:2] == ["mcp", "servers"] and len(parts) == 6 and parts[3] == "tools":
-        if parts[5] in _LOOSENING_TOOL_KEYS:
-            return "only your own settings may set this"
-        if parts[5] == "class" and value in ("READ_ONLY", "IDEMPOTENT_WRITE"):
-            return "a project may tighten the class of a tool, never loosen it"
-        if parts[5] == "reach" and "*" not in value:
-            return "a project may widen the reach of a tool to *, never narrow it"
+    if parts[0] == "hooks" and any({"class", "reach"} & set(one) for one in hook_tables(value)):
+        return "only your own settings may say what a hook does"
+    if parts[0] == "tools" and (len(parts) != 3 or parts[2] not in ("class", "reach")):
+        return "only your own settings may set this"
+    if parts[0] == "tools" or (parts[:2] == ["mcp", "servers"] and len(parts) == 6 and parts[3] == "tools"):
+        return _loosens(parts[-1], value)
+    return None
+
+
+def _loosens(key: str, value: Any) -> str | None:
+    """Why a project may not say this of a tool; to tighten is always allowed (EC-8)."""
+    if key in _LOOSENING_TOOL_KEYS:
+        return "only your own settings may set this"
+    if key == "class" and value in ("READ_ONLY", "IDEMPOTENT_WRITE"):
+        return "a project may tighten the class of a tool, never loosen it"
+    if key == "reach" and "*" not in value:
+        return "a project may widen the reach of a tool to *, never narrow it"
     return None
 
 
@@ -285,7 +314,7 @@ inspect_seconds = 10                  # per verifier
 resume_retry = "safe"                 # what a resume runs again: safe | none (TR-118)
 crash_attempts = 2                    # tries at one call before a person is asked
 release_stopped_checks = true         # a stopped test run fences nothing (UX-156)
-# policy.send_report = "release"      # an unknown call of this tool: release | reject, without asking (TR-122)
+# policy.send_report = "release"      # an unknown call of this tool: release | reject | retry, without asking (TR-122)
 max_requests_per_step = 6             # HTTP requests for one model step (PR-5)
 accept_elicitation = true             # may an editor or MCP host carry a decision?
 assurance_for_irreversible = "same-user"   # NON_IDEMPOTENT, UNKNOWN: same-user | sandboxed | separate-user | passkey

@@ -43,7 +43,6 @@ from surefoot.runtime.resuming import Resuming
 from surefoot.runtime.retrying import Retrying, effect_of
 from surefoot.runtime.session import Session
 from surefoot.runtime.standing import Policy, Standing
-from surefoot.runtime.tools import classify
 
 DEATHS_WINDOW = 1024
 
@@ -118,7 +117,7 @@ class Actions:
             if tool is None or arguments is None:
                 continue
             stored = effect_of(receipt)
-            today = stricter(stored, classify(tool, arguments, self.barrier.place))
+            today = stricter(stored, self.retrying.judged_today(tool, receipt, arguments))
             if (today.effect_class, set(today.reach)) != (stored.effect_class, set(stored.reach)):
                 now = {"class": today.effect_class.value, "reach": list(today.reach)}
                 self.session.book.judge_by_today(receipt.attempt_id, now)

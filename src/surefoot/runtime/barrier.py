@@ -99,7 +99,7 @@ class Barrier:
         misshapen = drafts.misshapen(call)
         if misshapen is not None:
             return misshapen
-        tool = self.registry.resolve(call.asked_name)
+        tool = self.registry.resolve(call.asked_name, nested=call.nested)
         if tool is None:
             return unlooked(call, "tool_missing", asked=call.asked_name, known=self.registry.names())
         bounds = argument_rules.ArgumentLimits(self.limits.arguments_bytes, self.limits.arguments_depth)
@@ -162,13 +162,7 @@ class Barrier:
             raise BrokenInvariant(
                 f"a nested call names the attempt {parent_attempt_id!r}, which nobody knows"
             )
-        call = Call(
-            turn_id=parent.turn_id,
-            call_id=self._scheduler.new_id("cal"),
-            attempt_id=self._scheduler.new_id("att"),
-            asked_name=asked_name,
-            arguments=arguments,
-        )
+        call = drafts.nested_call(parent, asked_name, arguments, self._scheduler)
         ordinal = len(self.session.book.children(parent_attempt_id))
         await self.session.append(drafts.nested_draft(call, parent_attempt_id, ordinal))
         return await self.run(self.look(call), Batch())
@@ -415,10 +409,13 @@ class Barrier:
 
     def _close(self, live: Live, outcome: Outcome) -> None:
         live.outcome = CHILD_OPEN if self._child_open(live, outcome) else outcome
-        writing = self._scheduler.spawn(
+        writing = self._scheduler.begin(
             self._write_close(live, live.outcome), f"close {live.receipt.attempt_id}"
         )
-        writing.add_done_callback(lambda task: self._closed(live, task))
+        if writing.done():
+            self._closed(live, writing)
+        else:
+            writing.add_done_callback(lambda task: self._closed(live, task))
 
     def _child_open(self, live: Live, outcome: Outcome) -> bool:
         """A parent with an open child is never shown as finished (TR-35)."""

@@ -160,8 +160,9 @@ def start_draft(
         "deadlineBoot": None if span_ms is None else boot_ms + span_ms,
         "notes": [*looked.notes, *scope_notes, *_notes_of(tool, arguments.value)],
     }
-    if tool.key_lifetime_seconds is not None:
-        payload["keyExpiresAt"] = now_ms + int(tool.key_lifetime_seconds * 1000)
+    lifetime_seconds = tool.key_lifetime_for(arguments.value)
+    if lifetime_seconds is not None:
+        payload["keyExpiresAt"] = now_ms + int(lifetime_seconds * 1000)
     if call.supersedes is not None:
         payload["supersedes"] = call.supersedes
     if permit.approval is not None:
@@ -237,6 +238,18 @@ def stops_batch(receipt: Receipt, effect: Effect) -> bool:
     if receipt.state in (State.UNKNOWN, State.NOT_STARTED):
         return True
     return receipt.state is State.FAILED and not receipt.check
+
+
+def nested_call(parent: Receipt, asked_name: str, arguments: str, scheduler: Scheduler) -> Call:
+    """A call that another call or a hook makes, with ids of its own."""
+    return Call(
+        turn_id=parent.turn_id,
+        call_id=scheduler.new_id("cal"),
+        attempt_id=scheduler.new_id("att"),
+        asked_name=asked_name,
+        arguments=arguments,
+        nested=True,
+    )
 
 
 def nested_draft(call: Call, parent_attempt_id: str, ordinal: int) -> Draft:

@@ -9,12 +9,13 @@ Promises: barrier:one-door, recovery:never-guess.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from surefoot.core import admission
 from surefoot.core.admission import RetryFacts
 from surefoot.core.canonical import ArgumentsInvalid, read_arguments
-from surefoot.core.effects import Effect, judged_effect
+from surefoot.core.effects import Effect, judged_effect, stricter
 from surefoot.core.limits import Limits
 from surefoot.core.model import (
     Draft,
@@ -88,19 +89,38 @@ class Retrying:
             return False
         return not departs(effect_of(receipt), classify(tool, arguments, self._barrier.place))
 
+    def judged_today(self, tool: Tool, receipt: Receipt, arguments: Mapping[str, Any]) -> Effect:
+        """The effect by today's declaration, as without key once the far side has forgotten it (EC-18)."""
+        today = classify(tool, arguments, self._barrier.place)
+        if tool.effect_without_key is None or self._key_alive(tool, receipt):
+            return today
+        bare = classify(replace(tool, effect=tool.effect_without_key), arguments, self._barrier.place)
+        return stricter(today, bare)
+
     def _key_alive(self, tool: Tool, receipt: Receipt) -> bool:
-        """TR-18: by boot time within one boot; what cannot be told counts as expired."""
-        if tool.key_lifetime_seconds is None:
+        """TR-18; what cannot be told counts as expired."""
+        try:
+            lifetime_seconds = tool.key_lifetime_for(read_arguments(receipt.arguments).value)
+        except ArgumentsInvalid:
+            return False
+        if lifetime_seconds is None:
             return True
-        scheduler = self._session.scheduler
-        age_ms = None
-        if receipt.started_boot is not None and (receipt.owner or {}).get("bootId") == self._boot_id:
-            age_ms = scheduler.boot_ms() - receipt.started_boot
         return admission.key_alive(
-            lifetime_ms=int(tool.key_lifetime_seconds * 1000),
-            age_ms=age_ms,
-            clock_behind=scheduler.now_ms() < (receipt.started_at or 0),
+            lifetime_ms=int(lifetime_seconds * 1000),
+            age_ms=self._key_age_ms(receipt),
+            clock_behind=self._session.scheduler.now_ms() < (receipt.started_at or 0),
         )
+
+    def _key_age_ms(self, receipt: Receipt) -> int | None:
+        """By boot time within one boot, else by the far side's clock as a look of this boot saw it."""
+        boot_ms = self._session.scheduler.boot_ms()
+        if receipt.started_boot is not None and (receipt.owner or {}).get("bootId") == self._boot_id:
+            return boot_ms - receipt.started_boot
+        evidence: Any = (receipt.inspection or {}).get("evidence") or {}
+        clock = evidence.get("farClock") or {}
+        if clock.get("bootId") != self._boot_id or "keyAgeMs" not in clock:
+            return None
+        return int(clock["keyAgeMs"]) + boot_ms - int(clock["bootMs"])
 
     async def proof(self, receipt: Receipt) -> str | None:
         """Why a write may not be tried again, by a scope and a look of this moment (TR-135); None lets it."""

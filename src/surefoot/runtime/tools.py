@@ -147,6 +147,11 @@ class Tool:
     key_argument: str | None = None
     """The argument the runtime fills with the idempotency key (TR-17)."""
     key_lifetime_seconds: float | None = None
+    """How long the far side keeps a key (TR-18); None is not declared."""
+    choose_key_lifetime: Callable[[Arguments], float | None] | None = None
+    """For a tool whose calls reach several far sides; takes the place of `key_lifetime_seconds`."""
+    effect_without_key: Callable[[Arguments, Place], Effect] | None = None
+    """How a call is judged whose key the far side has forgotten (EC-18)."""
     secret_arguments: tuple[str, ...] = ()
     starts_processes: bool = False
     """Its body may leave processes of its own behind (TR-208)."""
@@ -154,16 +159,22 @@ class Tool:
     """Declared by the owner of this program, who may state `effect_trace` (TR-39); False for MCP tools."""
     supervised: bool = False
     """A process outlives the agent and settles the call by its records (section 9)."""
+    switched_on: bool = False
+    """Its owner named it in the settings, which is the permission; deny rules and mode plan still hold (PR-98)."""
+    inner: bool = False
+    """Runs only as a part of another call (`Barrier.nested`): it is offered to nobody, and no name reaches it."""
     summary: Callable[[Arguments], str] | None = None
     """One line for a card, e.g. `git push origin main`; redacted by the caller."""
 
     def verifier_for(self, receipt: Receipt) -> EffectVerifier | None:
         """What looks for the effect of this call; None when nothing can (TR-110)."""
-    switched_on: bool = False
-    """Its owner named it in the settings, which is the permission; deny rules and mode plan still hold (PR-98)."""
-    inner: bool = False
-    """Runs only as a part of another call (`Barrier.nested`): it is offered to nobody, and no name reaches it."""
         return self.verifier if self.choose_verifier is None else self.choose_verifier(receipt)
+
+    def key_lifetime_for(self, arguments: Arguments) -> float | None:
+        """For how many seconds the far side of this call keeps its key; None when nobody said so."""
+        if self.choose_key_lifetime is None:
+            return self.key_lifetime_seconds
+        return self.choose_key_lifetime(arguments)
 
 
 class Registry:
@@ -200,20 +211,23 @@ class Registry:
         for name in (tool.name, *tool.aliases):
             self._names[name] = tool.name
 
-    def resolve(self, asked_name: str) -> Tool | None:
-        """The tool an asked name means, by name or alias; None when there is none."""
-        canonical = self._names.get(asked_name)
-        return None if canonical is None else self._tools[canonical]
+    def resolve(self, asked_name: str, *, nested: bool = False) -> Tool | None:
+        """The tool an asked name means, by name or alias; None when there is none.
+
+        `nested`: it is asked for as a part of another call, which may be an inner tool.
+        """
+        tool = self._tools.get(self._names.get(asked_name, ""))
+        return None if tool is None or (tool.inner and not nested) else tool
 
     def __iter__(self) -> Iterator[Tool]:
-        return iter(self._tools.values())
+        return (tool for tool in self._tools.values() if not tool.inner)
 
     def __len__(self) -> int:
-        return len(self._tools)
+        return len(self.names())
 
     def names(self) -> list[str]:
         """Canonical names in order of registration."""
-        return list(self._tools)
+        return [tool.name for tool in self]
 
     def without_class(self) -> list[str]:
         """Tools that neither declare a class nor are named by a pack in use."""

@@ -35,7 +35,7 @@ MOST_SECONDS = 600
 NOTE_SECONDS = 1.0
 """A command that lives so long has its pid put on the receipt; a short one is known by its claim."""
 
-_OPTIONS: tuple[str, ...] = ("--noprofile", "--norc")
+SHELL_OPTIONS: tuple[str, ...] = ("--noprofile", "--norc")
 _SHELLS = ("/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", "/bin/sh")
 _PIPE_DEATHS = (
     """trap 'surefoot_end=$? surefoot_parts=("${PIPESTATUS[@]}"); if ((surefoot_end==0)); then """
@@ -68,8 +68,8 @@ _PARAMETERS: Mapping[str, Any] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """What `prepare` found out and laid ready for the body."""
+class Ready:
+    """What was found out and laid ready for a body that runs one command."""
 
     run: RunFolder
     record: Mapping[str, Any]
@@ -88,7 +88,7 @@ def shell_tool(*, at_deadline: str = "stop", push_window_seconds: float | None =
     """
 
     async def body(attempt: LiveAttempt, arguments: Arguments) -> Outcome:
-        return await _run(attempt, arguments, at_deadline)
+        return await run_ready(attempt, arguments, at_deadline)
 
     return Tool(
         name="shell",
@@ -141,7 +141,7 @@ async def _prepare(
     text = str(arguments["command"])
     found = _classified(arguments, place)
     effect: Effect = found.effect
-    variables, options = without_ours(os.environ), _OPTIONS
+    variables, options = without_ours(os.environ), SHELL_OPTIONS
     if effect.effect_class is EffectClass.READ_ONLY and receipt.effect_class in (None, effect.effect_class):
         readers = await reading(variables, found.repositories)
         if readers is None:
@@ -166,14 +166,14 @@ async def _prepare(
     record = run.record(
         str(arguments["command"]), clients=clients, check=check, background=bool(arguments.get("background"))
     )
-    ready = _Ready(
+    ready = Ready(
         run,
         record,
         effect_class,
         clients,
         check,
         receipt.epoch,
-        _argv(text, options),
+        shell_argv(text, options),
         tuple(variables.items()),
     )
     stood = await asyncio.to_thread(
@@ -188,8 +188,9 @@ def _strictest(first: EffectClass | None, second: EffectClass) -> EffectClass:
     return second if first is None else max(first, second, key=lambda found: found.strictness)
 
 
-async def _run(attempt: LiveAttempt, arguments: Arguments, at_deadline: str) -> Outcome:
-    ready: _Ready = attempt.prepared
+async def run_ready(attempt: LiveAttempt, arguments: Arguments, at_deadline: str) -> Outcome:
+    """Run the command that was laid ready under a supervisor, until it ends or its time is over."""
+    ready: Ready = attempt.prepared
     server: ProcessServer = attempt.services["processes"]
     background = bool(arguments.get("background"))
     command = _command(attempt, arguments, ready, at_deadline)
@@ -224,7 +225,7 @@ def _never(reason: str) -> Outcome:
     return outcome_of(Seen(ProcessState.NEVER_RAN, reason), EffectClass.UNKNOWN)
 
 
-def _command(attempt: LiveAttempt, arguments: Arguments, ready: _Ready, at_deadline: str) -> Command:
+def _command(attempt: LiveAttempt, arguments: Arguments, ready: Ready, at_deadline: str) -> Command:
     background = bool(arguments.get("background"))
     seconds = min(float(arguments.get("timeout_seconds") or DEFAULT_SECONDS), MOST_SECONDS)
     limit = kernel.boot_ms() + int(seconds * 1000)
@@ -249,7 +250,8 @@ def _begins_before(deadline_boot_ms: int | None) -> int | None:
     return None if deadline_boot_ms is None else min(deadline_boot_ms, kernel.boot_ms() + COVER_MS)
 
 
-def _argv(text: str, options: tuple[str, ...]) -> tuple[str, ...]:
+def shell_argv(text: str, options: tuple[str, ...]) -> tuple[str, ...]:
+    """The shell and its arguments for one command line."""
     shell = next((path for path in _SHELLS if Path(path).exists()), "/bin/sh")
     if shell.endswith("bash"):
         return (shell, *options, "-c", _PIPE_DEATHS + text if "|" in text else text)
@@ -257,7 +259,7 @@ def _argv(text: str, options: tuple[str, ...]) -> tuple[str, ...]:
 
 
 async def _foreground(
-    attempt: LiveAttempt, server: ProcessServer, job: Supervised, ready: _Ready, limit_boot_ms: int | None
+    attempt: LiveAttempt, server: ProcessServer, job: Supervised, ready: Ready, limit_boot_ms: int | None
 ) -> Outcome:
     over = asyncio.create_task(job.over_limit.wait())
     try:
@@ -284,7 +286,7 @@ def _ended_line(text: str) -> str:
     return text if not text or text.endswith("\n") else text + "\n"
 
 
-async def _background(server: ProcessServer, job: Supervised, ready: _Ready) -> Outcome:
+async def _background(server: ProcessServer, job: Supervised, ready: Ready) -> Outcome:
     """Succeeded once it is claimed and has lived a while; one that ends sooner is told by its end."""
     started = await asyncio.shield(job.running)
     seconds = server.limits.background_probe_seconds  # an end after it is told by `background.Ends`
@@ -296,7 +298,7 @@ async def _background(server: ProcessServer, job: Supervised, ready: _Ready) -> 
     return Outcome(text, executor="alive")
 
 
-def _outcome(server: ProcessServer, job: Supervised, ready: _Ready) -> Outcome:
+def _outcome(server: ProcessServer, job: Supervised, ready: Ready) -> Outcome:
     seen = server.seen(job, ready.record)
     if seen.reason == "unclaimed":
         # No supervisor came to be. Our own claim makes sure that none ever will.
@@ -308,7 +310,7 @@ def _outcome(server: ProcessServer, job: Supervised, ready: _Ready) -> Outcome:
     return outcome
 
 
-async def _hand_in(attempt: LiveAttempt, server: ProcessServer, job: Supervised, ready: _Ready) -> None:
+async def _hand_in(attempt: LiveAttempt, server: ProcessServer, job: Supervised, ready: Ready) -> None:
     """Wait for the true end of a call that was closed as unknown, and for quiet after it (TR-43, TR-73)."""
     if await asyncio.shield(job.exited) is not None:
         attempt.late(_outcome(server, job, ready), "supervisor")

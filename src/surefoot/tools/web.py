@@ -2,16 +2,18 @@
 
 Owns: sending, redirects (EC-17), the key header (TR-16), the comparison with the deadline before the
 first byte (TR-175), and what an end means by what was sent (TR-39, TR-40). Does not own: classes
-(`tools.classify.http`), looking an effect up (`verifiers.http`). It is offered by a program, not by default.
+(`tools.classify.http`), looking an effect up (`verifiers.http`). It is offered where the owner's settings
+or a program say so (`tools.http.offered`), not by default.
 Promises: receipt:exact; a request of which a byte left is never told as not sent.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import quote, urljoin, urlsplit
 
 from surefoot.core.effects import Effect
 from surefoot.core.ladder import TRANSIENT_STATUSES
@@ -48,36 +50,51 @@ _PARAMETERS: Mapping[str, Any] = {
 }
 
 
-def http_tool(
-    *,
-    name: str = "http",
-    key_lifetime_seconds: float | None = None,
-    key_hosts: Collection[str] = (),
-    in_progress: Collection[int] = (),
-    verifier: EffectVerifier | None = None,
-) -> Tool:
-    """A tool that sends one HTTP request.
+@dataclass(frozen=True, slots=True)
+class HttpService:
+    """What the owner knows of one far side. Addresses may hold `{key}`, for the call's key."""
 
-    `key_hosts` keep the key of a request for `key_lifetime_seconds`, so that sending it again is harmless;
-    a status in `in_progress` (usually 409) says that our own key is still being worked on. `verifier`
-    looks effects up; without one only a PUT can be looked at, by reading its address.
+    host: str
+    """The host as it stands in an address, without port; its subdomains are others."""
+    key_lifetime_seconds: float | None = None
+    """For so long it drops a request that carries a key it has seen (EC-18)."""
+    in_progress_status: Sequence[int] = ()
+    """Says that our own key is still being worked on, usually 409 (TR-18)."""
+    queries: Sequence[str] = ()
+    """Addresses where a POST only asks (EC-18)."""
+    lookup: str | None = None
+    """Lists what was made under a key."""
+    neighbour: str | None = None
+    """Another object of the same collection, to tell a 404 from a missing right."""
+    refusal: str | None = None
+    """Says whether a key is refused from now on."""
+    commit_window_seconds: float | None = None
+    lookup_lag_seconds: float | None = None
+
+
+def http_tool(
+    services: Sequence[HttpService] = (), *, name: str = "http", verifier: EffectVerifier | None = None
+) -> Tool:
+    """A tool that sends one HTTP request; `services` say what the owner knows of the far sides.
+
+    `verifier` looks effects up for every host; without one a service's own look-up does, and a PUT
+    can be looked at by reading its address.
     """
+    known = {service.host.lower(): service for service in services}
+
+    def service_of(arguments: Arguments) -> HttpService:
+        host = urlsplit(str(arguments.get("url", ""))).hostname or ""
+        return known.get(host) or HttpService(host)
 
     def effect(arguments: Arguments, place: Place) -> Effect:
-        lives = key_lifetime_seconds is not None and urlsplit(str(arguments["url"])).hostname in key_hosts
-        return classify_http(
-            str(arguments["method"]),
-            dict(arguments.get("headers") or {}),
-            "json" in arguments,
-            str(arguments["url"]),
-            key_lives=lives,
-        )
+        return _effect(arguments, service_of(arguments), key_lives=True)
 
     def body(attempt: LiveAttempt, arguments: Arguments) -> Outcome:
-        return _run(attempt, arguments, effect(arguments, attempt.place).effect_class, in_progress)
+        effect_class = effect(arguments, attempt.place).effect_class
+        return _run(attempt, arguments, effect_class, service_of(arguments))
 
     def choose(call: Receipt) -> EffectVerifier | None:
-        return verifier or _put_verifier(call)
+        return verifier or _look_up(call, service_of(json.loads(call.arguments or "{}")))
 
     return Tool(
         name=name,
@@ -89,26 +106,55 @@ def http_tool(
         subjects=lambda arguments, place: (f"{arguments['method']} {arguments['url']}",),
         choose_verifier=choose,
         time_limit_seconds=SECONDS,
-        key_lifetime_seconds=key_lifetime_seconds,
+        choose_key_lifetime=lambda arguments: service_of(arguments).key_lifetime_seconds,
+        effect_without_key=lambda arguments, place: _effect(
+            arguments, service_of(arguments), key_lives=False
+        ),
         summary=lambda arguments: f"{arguments.get('method')} {arguments.get('url')}",
     )
 
 
-def _put_verifier(call: Receipt) -> EffectVerifier | None:
-    """A PUT can be looked at by reading where it went; any other write needs a look-up of its owner (TR-110)."""
+def _effect(arguments: Arguments, service: HttpService, *, key_lives: bool) -> Effect:
+    url = str(arguments["url"])
+    return classify_http(
+        str(arguments["method"]),
+        dict(arguments.get("headers") or {}),
+        "json" in arguments,
+        url,
+        key_lives=key_lives and service.key_lifetime_seconds is not None,
+        declared_query=url in service.queries,
+    )
+
+
+def _look_up(call: Receipt, service: HttpService) -> EffectVerifier | None:
+    """By the service's own look-up, else a PUT by reading where it went; any other write cannot be (TR-110)."""
     asked = json.loads(call.arguments or "{}")
-    if asked.get("method") != "PUT" or "json" not in asked:
+    url = str(asked.get("url", ""))
+    is_put = asked.get("method") == "PUT" and "json" in asked
+    if service.lookup is None and not is_put:
         return None
-    url = str(asked["url"])
     parts = urlsplit(url)
-    scope = f"{parts.scheme}://{parts.hostname}:{parts.port or ''}{parts.path}"
+    where = f"{parts.scheme}://{parts.hostname}:{parts.port or ''}"
+    scope = where if service.lookup is not None else where + parts.path
+    neighbour = service.neighbour
     return HttpVerifier(
         HttpLook(
             scope=lambda receipt: scope,
-            put=lambda receipt: (url, asked["json"]),
+            by_key=_filled(service.lookup),
+            refusal=_filled(service.refusal),
+            neighbour=None if neighbour is None else lambda receipt: neighbour,
+            commit_window_seconds=service.commit_window_seconds,
+            lookup_lag_seconds=service.lookup_lag_seconds,
+            put=(lambda receipt: (url, asked["json"])) if is_put else None,
             headers=lambda: {k: v for k, v in (asked.get("headers") or {}).items() if k.lower() not in _OURS},
         )
     )
+
+
+def _filled(address: str | None) -> Callable[[str, Receipt], str] | None:
+    if address is None:
+        return None
+    return lambda key, receipt: address.replace("{key}", quote(key, safe=""))
 
 
 # Sending --------------------------------------------------------------------------------------
@@ -122,7 +168,7 @@ class _Sent:
 
 
 def _run(
-    attempt: LiveAttempt, arguments: Arguments, effect_class: EffectClass, in_progress: Collection[int]
+    attempt: LiveAttempt, arguments: Arguments, effect_class: EffectClass, service: HttpService
 ) -> Outcome:
     import http.client
 
@@ -141,7 +187,9 @@ def _run(
         return _broken(sent, "connection_lost", f"{type(error).__name__}: {error}")
     except ValueError as error:
         return _broken(sent, "connection_lost", str(error))
-    return _meaning(status, text, effect_class, in_progress, retry_after=request.retry_after)
+    if status in service.in_progress_status:
+        return Outcome(_shown(status, text), State.UNKNOWN, "declared")
+    return _meaning(status, text, effect_class, retry_after=request.retry_after)
 
 
 def _broken(sent: _Sent, reason: str, said: str) -> Outcome:
@@ -151,17 +199,12 @@ def _broken(sent: _Sent, reason: str, said: str) -> Outcome:
     return Outcome(text, State.FAILED, error_kind="not_sent", effect_trace=EffectTrace.NONE, transient=True)
 
 
-def _meaning(
-    status: int,
-    text: str,
-    effect_class: EffectClass,
-    in_progress: Collection[int],
-    *,
-    retry_after: float | None,
-) -> Outcome:
-    shown = f"{status}\n{text}".rstrip()
-    if status in in_progress:
-        return Outcome(shown, State.UNKNOWN, "declared")
+def _shown(status: int, text: str) -> str:
+    return f"{status}\n{text}".rstrip()
+
+
+def _meaning(status: int, text: str, effect_class: EffectClass, *, retry_after: float | None) -> Outcome:
+    shown = _shown(status, text)
     lost = status == _LOST or status >= 500
     if lost and not effect_class.retry_safe:
         return Outcome(shown, State.UNKNOWN, "connection_lost")

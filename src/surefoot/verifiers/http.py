@@ -1,7 +1,8 @@
 """The HTTP verifier: is what a call sent there now, by a look-up its owner declares?
 
 Owns: the row `http` of TR-109: reading every page of a look-up, confirming a 404, the commit window
-and the lag of the look-up, and comparing what a PUT sent. Does not own: which addresses and fields
+and the lag of the look-up, comparing what a PUT sent, and the far side's clock, by which the age of a key
+can be told across a restart of this machine (TR-18). Does not own: which addresses and fields
 a far side uses (the declaration), the class of a request (`tools.classify`). Sends GET alone.
 
     HttpVerifier(HttpLook(
@@ -16,13 +17,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from surefoot.core.canonical import canonical_json
 from surefoot.core.model import EffectClass, Grade, Receipt
-from surefoot.verifiers.clock import boot_ms, since_end_ms
+from surefoot.verifiers.clock import boot_id, boot_ms, since_end_ms
 from surefoot.verifiers.port import SUMMARY_CHARACTERS, Deadline, Observation, WriteAttempted
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ PAGES = 1000
 REPLY_BYTES = 8 << 20
 REDIRECTS = 5
 REPLY_SECONDS = 10.0
+DATE_STEP_MS = 1000
+"""A `Date` header tells whole seconds, so a difference of two may be short by one."""
 _NEXT = re.compile(r'<([^>]*)>\s*;[^,]*\brel="?next"?', re.IGNORECASE)
 _REDIRECT = frozenset({301, 302, 303, 307, 308})
 
@@ -107,6 +110,8 @@ class Reader:
         self._headers = dict(headers)
         self._deadline = deadline
         self.wrote = False
+        self.date_ms: int | None = None
+        """What the far side's clock said in its last answer; a cache's copy says nothing."""
 
     def get(self, url: str) -> Reply:
         """GET, following redirects inside the origin. Raises `Unanswered`."""
@@ -151,6 +156,7 @@ class Reader:
         if answer.length and method == "GET":
             raise Unanswered("lookup_cut_off")
         headers = {name.lower(): value for name, value in answer.getheaders()}
+        self.date_ms = _date_ms(headers) or self.date_ms
         return Reply(answer.status, url, headers, content)
 
 
@@ -162,6 +168,35 @@ def _connection(url: str, seconds: float) -> http.client.HTTPConnection:
         raise Unanswered("lookup_address")
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     return kind(parts.hostname, parts.port, timeout=seconds)
+
+
+def _date_ms(headers: Mapping[str, str]) -> int | None:
+    from email.utils import parsedate_to_datetime  # heavy to load
+
+    if "age" in headers:
+        return None
+    try:
+        return int(parsedate_to_datetime(headers.get("date", "")).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+
+
+def far_clock(call: Receipt, date_ms: int | None) -> Mapping[str, Any] | None:
+    """How old the call's key was at an answer of the far side; None when that cannot be told (TR-18).
+
+    Within the boot of the start our own boot time tells. After it the difference of two `Date` headers
+    does: of this answer, and of one that was seen when the age was still known.
+    """
+    before = ((call.inspection or {}).get("evidence") or {}).get("farClock")
+    before = before if isinstance(before, dict) else None
+    if date_ms is None:
+        return before
+    now = {"dateMs": date_ms, "bootId": boot_id(), "bootMs": boot_ms()}
+    if call.started_boot is not None and (call.owner or {}).get("bootId") == now["bootId"]:
+        return {**now, "keyAgeMs": boot_ms() - call.started_boot}
+    if before is None or date_ms < before["dateMs"]:
+        return None
+    return {**now, "keyAgeMs": before["keyAgeMs"] + date_ms - before["dateMs"] + DATE_STEP_MS}
 
 
 class HttpVerifier:
@@ -188,7 +223,8 @@ class HttpVerifier:
             found = _unknown(str(error).partition(":")[0], "The far side gave no answer that counts.")
         if reader.wrote:
             raise WriteAttempted("a look-up tried to write")
-        return found
+        clock = far_clock(call, reader.date_ms)
+        return found if clock is None else replace(found, evidence={**found.evidence, "farClock": clock})
 
     def _ask(self, reader: Reader, key: str, call: Receipt, *, fenced: bool) -> Observation:
         if self._look.by_key is not None and key:

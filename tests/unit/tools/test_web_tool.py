@@ -16,7 +16,7 @@ from surefoot.core.model import EffectClass, EffectTrace, Receipt, State
 from surefoot.runtime.tools import LiveAttempt, Outcome, Place, observe, scope_of
 from surefoot.testing.sink import Sink
 from surefoot.tools.processes.kernel import boot_ms
-from surefoot.tools.web import http_tool
+from surefoot.tools.web import HttpService, http_tool
 from surefoot.verifiers.port import Deadline
 
 PLACE = Place(Path("/nowhere"))
@@ -192,7 +192,7 @@ def test_tr_39_an_answer_that_refuses_is_failed_with_its_trace_left_to_the_class
 
 
 def test_tr_18_our_own_key_still_in_progress_is_unknown(served: Callable[..., Scripted]) -> None:
-    tool = http_tool(in_progress=[409])
+    tool = http_tool([HttpService("127.0.0.1", in_progress_status=[409])])
     ended = run(tool=tool, method="POST", url=served(reply("409 Busy")).url, json={})
     assert (ended.state, ended.reason) == (State.UNKNOWN, "declared")
     assert run(method="POST", url=served(reply("409 Busy")).url, json={}).state is State.FAILED
@@ -247,7 +247,7 @@ def test_tr_16_a_write_carries_our_key_whatever_the_model_wrote_and_a_read_carri
 
 
 def test_ec_17_and_18_the_class_comes_from_the_request_and_the_owners_declaration() -> None:
-    tool = http_tool(key_lifetime_seconds=3600, key_hosts=["pay.example"])
+    tool = http_tool([HttpService("pay.example", key_lifetime_seconds=3600)])
     effect: Any = tool.effect
 
     def kind(**arguments: Any) -> EffectClass:

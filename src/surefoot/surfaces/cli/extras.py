@@ -55,14 +55,14 @@ def tools(name: str | None, as_json: bool) -> None:
     """The tools a model is offered, with the name that permission rules use; `check` compares them with packs."""
     from pathlib import Path
 
-    from surefoot import app
+    from surefoot import offering
     from surefoot.errors import SessionMissing
     from surefoot.surfaces.cli.reading import settings_here
 
     if name == "check":
-        _check_tools(app.tool_findings(settings_here(), directory=Path.cwd()), as_json=as_json)
+        _check_tools(offering.tool_findings(settings_here(), directory=Path.cwd()), as_json=as_json)
         return
-    found = app.tool_table(settings_here(), directory=Path.cwd())
+    found = offering.tool_table(settings_here(), directory=Path.cwd())
     if name is not None:
         found = [row for row in found if name in (row["name"], row.get("rule"))]
         if not found:
@@ -70,8 +70,12 @@ def tools(name: str | None, as_json: bool) -> None:
     if as_json:
         say_json(found)
     else:
-        rows = [[str(row[key] or "-") for key in row] for row in found]
+        rows = [[_cell(value) for value in row.values()] for row in found]
         say_lines(headed(rows, "head_tools", look_here(settings_here().language).language, cut=True))
+
+
+def _cell(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, list) and value else str(value or "-")
 
 
 def _check_tools(findings: list[dict[str, Any]], *, as_json: bool) -> None:
