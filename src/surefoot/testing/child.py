@@ -40,7 +40,13 @@ from surefoot.runtime.controller import Controller, TurnEnd
 from surefoot.runtime.live import Changed, Looked, Refused
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
-from surefoot.testing.faults import KillingLedger, Seams, fail_syncs_of_supervisors, seamed
+from surefoot.testing.faults import (
+    KillingLedger,
+    Seams,
+    fail_syncs_of_supervisors,
+    pretend_name_space,
+    seamed,
+)
 from surefoot.testing.faulty_disk import Fault, FaultyDisk
 from surefoot.testing.sink import post
 from surefoot.verifiers.port import Deadline, Observation
@@ -114,6 +120,8 @@ class ChildSpec:
     """Press the actions when this seam of a tool's body is first passed, and not afterwards."""
     hook: str = ""
     """`before` or `after`: a hook of the user pays once for every call of the model, then or then."""
+    name_space: str = ""
+    """The process name space it pretends to live in (`containers`)."""
     unsynced: str = ""
     """A file: while it holds the number N, syncs of supervisors fail from the N-th on (`fail_syncs_of_supervisors`)."""
     release: bool = False
@@ -225,6 +233,8 @@ async def run(spec: ChildSpec) -> dict[str, Any]:
         each_tool=lambda tool: seamed(tool, seams),
         hooks=[PayingHook(spec, faults)] if spec.hook else (),
     )
+    if spec.name_space:
+        pretend_name_space(spec.name_space)
     if spec.unsynced:
         fail_syncs_of_supervisors(spec.unsynced)
     report: dict[str, Any] = {"turns": [], "answers": [], "notices": []}

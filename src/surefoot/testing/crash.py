@@ -20,7 +20,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,7 @@ def run_child(
     seconds: float = 60.0,
     nursery: Nursery | None = None,
     blow: Blow | None = None,
+    prefix: Sequence[str] = (),
 ) -> Ended:
     """Run the child to its end in its own process group, which is killed afterwards whole.
 
@@ -83,7 +84,8 @@ def run_child(
 
     `directory` takes its spec, trace and report. With a `nursery` it is forked, without one
     started as a program. Raises `ChildFailed` when it neither died as planned nor wrote a
-    report, and `subprocess.TimeoutExpired` after `seconds`.
+    report, and `subprocess.TimeoutExpired` after `seconds`. `prefix` is a command that starts it
+    elsewhere (`containers`); it needs a program.
     """
     run = _number(directory)
     trace, report = directory / f"trace-{run}.txt", directory / f"report-{run}.json"
@@ -96,7 +98,8 @@ def run_child(
     if nursery is not None:
         returncode = _run_forked(nursery, path, errors, environ, seconds, blow)
     else:
-        returncode = _run_started(path, errors, environ, seconds, blow)
+        command = [*prefix, sys.executable, "-m", "surefoot.testing.child", str(path)]
+        returncode = _run_started(command, errors, environ, seconds, blow)
     return _ended(returncode, trace, report, errors, spec, blow)
 
 
@@ -148,8 +151,9 @@ def _run_forked(
         kill_group(pid)
 
 
-def _run_started(path: Path, errors: Path, environ: dict[str, str], seconds: float, blow: Blow | None) -> int:
-    command = [sys.executable, "-m", "surefoot.testing.child", str(path)]
+def _run_started(
+    command: list[str], errors: Path, environ: dict[str, str], seconds: float, blow: Blow | None
+) -> int:
     null = subprocess.DEVNULL
     with errors.open("wb") as stderr:
         process = subprocess.Popen(

@@ -21,9 +21,10 @@ from typing import Any, TypeVar
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, Entry, Kind, Owner
 from surefoot.errors import LedgerError, LedgerUncertain
+from surefoot.ledger import owners
 from surefoot.ledger.port import Appended, Claim, Held, Judge, Ledger, NotAppended, Report, SessionRow
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
-from surefoot.tools.processes import client, server
+from surefoot.tools.processes import client, kernel, server
 
 T = TypeVar("T")
 
@@ -285,6 +286,16 @@ def fail_syncs_of_supervisors(switch: str) -> None:
     record, run folder, its parent.
     """
     vars(client)["BOOTSTRAP"] = _FAILING_SYNC.format(switch=switch) + server.BOOTSTRAP
+
+
+def pretend_name_space(name: str) -> None:
+    """Let this process and the supervisors it starts say that they live in another process name space."""
+    for module in (owners, kernel):
+        vars(module)["pid_namespace"] = lambda: name
+    told = f"kernel.pid_namespace = lambda: {name!r}\nserver.main("
+    vars(client)["BOOTSTRAP"] = server.BOOTSTRAP.replace(
+        "import server\nserver.main(", f"import kernel, server\n{told}"
+    )
 
 
 def seamed(tool: Tool, seams: Seams) -> Tool:
