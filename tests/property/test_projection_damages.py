@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from surefoot.testing.damages import DAMAGES, healthy_bytes_differ, judge, main, record, run
+from surefoot.testing.damages import DAMAGES, healthy_bytes_differ, invented, judge, main, record, run
 from surefoot.testing.replaying import TIER_ONE, Peer
 
 
@@ -15,6 +15,30 @@ def test_pr_47_pr_50_damaged_histories_are_accepted_at_once_or_after_one_repair(
     counts, faults = run(400, seed=1)
     assert faults == []
     assert counts["repaired"] > 0 and counts["accepted"] + counts["repaired"] == 400
+
+
+@pytest.mark.promise("projection:no-invented-success")
+@pytest.mark.parametrize("peer", TIER_ONE, ids=lambda peer: peer.name)
+def test_we_31_no_damage_on_any_contract_makes_a_request_that_is_refused_or_tells_an_invented_success(
+    peer: Peer,
+) -> None:
+    for number in range(12):
+        dice = random.Random(f"{peer.name} {number}")
+        made = record(peer, dice)
+        messages = list(made.messages)
+        for name in dice.sample(sorted(DAMAGES), 3):
+            messages = DAMAGES[name](messages, dice) or messages
+        verdict = judge(made.talk, messages)
+        assert verdict.good, (number, verdict)
+
+
+def test_we_31_a_result_nobody_gave_is_seen() -> None:
+    made = record(TIER_ONE[0], random.Random(1))
+    body = made.talk.encode(made.messages)
+    assert invented(body, made.messages) == ""
+    told = next(one for one in body["messages"] if one["role"] == "tool")
+    told["content"] = "All done."
+    assert invented(body, made.messages) == "All done."
 
 
 @pytest.mark.promise("projection:prefix-stable")

@@ -34,7 +34,8 @@ _WINDOW = re.compile(
 _TRANSIENT = frozenset({408, 409, 425})
 _GENERATION = ("tool_use_failed", "failed_generation", "failed to call a function")
 
-_LINKED = ("without its required", "items are not persisted when store")
+_NOT_STORED = "items are not persisted when store"
+_LINKED = ("without its required", _NOT_STORED)
 _UNCHECKABLE = frozenset({"replay_signature"})
 """Signature, ciphertext and prefix binding: no client can check them."""
 
@@ -78,7 +79,7 @@ FAMILIES: Mapping[str, Sequence[tuple[str, ...]]] = {
         ("missing field thinking",),
         ("expected thinking or redacted_thinking",),
         ("cannot contain thinking",),
-        ("items are not persisted when store",),
+        (_NOT_STORED,),
     ),
     "replay_signature": (
         ("invalid signature in thinking",),
@@ -264,6 +265,10 @@ def _overflows(reasons: Reasons, contract: Mapping[str, Any]) -> bool:
 
 def _family(status: int | None, reasons: Reasons, contract: Mapping[str, Any]) -> str | None:
     allowed = {400, 404, 422, *contract["errors.history_fault_status"]}
+    if status == 404 and not reasons.unwrapped and not _has(reasons.texts, (_NOT_STORED,)):
+        return (
+            None  # what is not found is an address or a model, but for items that were never stored (OR-05)
+        )
     # An error told inside a stream has no status of its own; its words decide (PR-10, line 13; OR-07).
     if status is not None and status not in allowed and not reasons.unwrapped:
         return None

@@ -100,7 +100,8 @@ class Records:
         return self._entry(incident.encode(record), record)
 
     def changed(self, old: Incident, changes: Mapping[str, Any]) -> Draft:
-        """A change of a record as an entry that holds the whole object again (PR-19)."""
+        """A change of a record as an entry that holds the whole object again, and its own epoch (PR-19, PR-26)."""
+        changes = {**changes, "epoch": self.session.epoch}
         return self._entry(incident.merged(old.text, changes), {**old.fields, **changes})
 
     async def change(self, old: Incident, changes: Mapping[str, Any]) -> None:

@@ -27,7 +27,7 @@ from surefoot.providers import contracts, ladder, rules
 from surefoot.providers.diagnosis import certainty, diagnose
 from surefoot.providers.missing import with_missing_results
 from surefoot.providers.port import ModelRequest, ToolSpec
-from surefoot.providers.projection import body_bytes
+from surefoot.providers.projection import EMPTY_RESULT, FAILED_WITHOUT_TEXT, body_bytes
 from surefoot.testing.emulator.exchange import Exchange, Rooms
 from surefoot.testing.emulator.fault_plan import FaultPlan
 from surefoot.testing.emulator.profiles import PATHS
@@ -302,6 +302,9 @@ def judge(talk: Talk, messages: Sequence[Message]) -> Verdict:
     findings = rules.check(body, talk.contract)
     refusing = rules.refusing(findings)
     linked = False
+    made_up = invented(body, whole)
+    if made_up:
+        return Verdict("invented", made_up)
     if refusing:
         kind = refusing[0].kind
     else:
@@ -315,12 +318,39 @@ def judge(talk: Talk, messages: Sequence[Message]) -> Verdict:
     found = ladder.plan(ground, ladder.Refused(kind, tuple(findings), linked))
     if found is None:
         return Verdict("no_plan", f"{kind}: {[one.rule for one in refusing]}")
+    made_up = invented(found.body, whole)
+    if made_up:
+        return Verdict("invented", made_up)
     status, content = talk.ask(found.body)
     return (
         Verdict("repaired")
         if status == 200
         else Verdict("refused_again", f"{kind}: {content.decode()[:300]}")
     )
+
+
+PLAIN = ("", None, EMPTY_RESULT, FAILED_WITHOUT_TEXT)
+"""What may stand for a result that was blank."""
+
+
+def results_in(body: Mapping[str, Any]) -> list[Any]:
+    """The text of every result a request shows, on any wire."""
+    shown = [one.get("output") for one in body.get("input", ()) if one.get("type") == "function_call_output"]
+    for message in body.get("messages", ()):
+        if message.get("role") == "tool":
+            shown.append(message.get("content"))
+        blocks = message.get("content")
+        for block in blocks if isinstance(blocks, list) else ():
+            if block.get("type") == "tool_result":
+                shown.append(block.get("content"))
+    return shown
+
+
+def invented(body: Mapping[str, Any], messages: Sequence[Message]) -> str:
+    """A result in the request that no stored result says, or nothing: no repair makes up an outcome."""
+    stored = {one.text for one in messages if isinstance(one, ResultGiven)}
+    made_up = [one for one in results_in(body) if one not in stored and one not in PLAIN]
+    return str(made_up[0]) if made_up else ""
 
 
 def healthy_bytes_differ(made: Recorded) -> bool:
