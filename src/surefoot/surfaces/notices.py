@@ -97,6 +97,11 @@ def _hosted(facts: Facts, language: str) -> dict[str, Any]:
     return {"kinds": ", ".join(clean(kind) for kind in facts.get("kinds") or ())}
 
 
+def _again(facts: Facts, language: str) -> dict[str, Any]:
+    rows = facts.get("calls") or ()
+    return {"calls": ", ".join(f"{clean(row['tool'])} ({_id(row, 'attemptId')})" for row in rows)}
+
+
 def _ended(facts: Facts, language: str) -> dict[str, Any]:
     code, signal = facts.get("exitCode"), facts.get("signal")
     if signal is not None:
@@ -113,6 +118,7 @@ _FILLED: Mapping[str, Callable[[Facts, str], dict[str, Any]]] = {
     "advised": _beside,
     "open_elsewhere": _beside,
     "parked_dropped": _dropped,
+    "will_run_again": _again,
     "tool_wait": _waits,
     "compacted": _compacted,
     "repeats_settled": _repeated,

@@ -402,6 +402,13 @@ def rerun_line(calls: Sequence[Mapping[str, Any]], language: str) -> str | None:
     return say("will_rerun", language, calls=names)
 
 
+def reask_line(calls: Sequence[Mapping[str, Any]], language: str) -> str | None:
+    """What a Continue would ask a permission for again, or None (UX-42)."""
+    if not calls:
+        return None
+    return say("will_reask", language, calls=", ".join(clean(call.get("tool") or "?") for call in calls))
+
+
 def stop_line(counts: Mapping[str, int], language: str, *, ending_seconds: float | None = None) -> str:
     """The one line of counts after a stop (UX-18)."""
     order = ("succeeded", "failed", "unknown", "not_started", "ending", "check")

@@ -47,6 +47,11 @@ NOTICES: Mapping[str, Texts] = {
         "{tool} 没有声明影响类别：它的每次调用都按影响未知处理，并拦住一切写入。",
         "{tool} 沒有宣告影響類別：它的每次呼叫都按影響未知處理，並攔住一切寫入。",
     ),
+    "will_run_again": (
+        "A look has changed what runs again. Now it is: {calls}",
+        "检查改变了会再次运行的内容，现在是：{calls}",
+        "檢查改變了會再次執行的內容，現在是：{calls}",
+    ),
     "parked_dropped": (
         "Your press for {attempt} ({word}) was not recorded: {code}: {sentence}",
         "你对 {attempt} 的决定（{word}）没有写入：{code}：{sentence}",

@@ -193,6 +193,11 @@ SENTENCES: Mapping[str, Texts] = {
         "进一步检查（会访问 {host}）",
         "進一步檢查（會連到 {host}）",
     ),
+    "will_reask": (
+        "On continue, you will be asked again about: {calls}",
+        "继续后将再次询问你：{calls}",
+        "繼續後將再次詢問你：{calls}",
+    ),
     "will_rerun": (
         "On continue, will run again: {calls}",
         "继续后将再次执行：{calls}",

@@ -43,7 +43,7 @@ def test_tr_122_a_named_tool_is_settled_by_policy_and_others_are_not(action: str
 
 
 def test_tr_122_no_policy_can_confirm_or_deny() -> None:
-    assert set(SETTINGS["recovery.policy.*"].allowed) == set(RECORDS) == {"release", "reject"}
+    assert set(SETTINGS["recovery.policy.*"].allowed) == {*RECORDS, "retry"} == {"release", "reject", "retry"}
 
 
 def test_tr_75_an_unknown_call_that_is_no_check_is_never_released_by_the_built_in_policy() -> None:

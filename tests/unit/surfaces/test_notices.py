@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from surefoot.surfaces import notices, words
+from surefoot.surfaces import notices, view, words
 from surefoot.surfaces.words_notices import NOTICES
 
 SOURCE = Path(notices.__file__).parents[1]
@@ -83,3 +83,11 @@ def test_ux_157_the_end_of_a_background_command_says_exit_code_signal_or_that_no
     by_signal = {**facts, "exitCode": None, "signal": 9}
     assert "signal 9." in str(notices.line("background_end", by_signal, "en"))
     assert "nothing says how." in str(notices.line("background_end", {**facts, "exitCode": None}, "en"))
+
+
+@pytest.mark.parametrize("language", words.LANGUAGES)
+def test_tr_116_ux_42_what_runs_or_is_asked_again_is_named(language: str) -> None:
+    rows = [{"attemptId": "att_00000000000000000000007f3a", "tool": "look", "reach": []}]
+    assert "look (att_7f3a)" in str(notices.line("will_run_again", {"calls": rows}, language))
+    assert view.reask_line([], language) is None
+    assert "look" in str(view.reask_line(rows, language))

@@ -354,8 +354,9 @@ async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) 
     lines += _background(facts.get("background") or (), look)
     _write(look, lines)
     again = view.rerun_line(facts["willRunAgain"], look.language)
-    ended = facts["open"] == 0 and again is None
-    return () if ended else tuple(line for line in (again, say("how_to_go_on", look.language)) if line)
+    asked = view.reask_line(facts["willAskAgain"], look.language)
+    ended = facts["open"] == 0 and again is None and asked is None
+    return () if ended else tuple(line for line in (again, asked, say("how_to_go_on", look.language)) if line)
 
 
 def _background(resources: Sequence[Mapping[str, Any]], look: Look) -> list[str]:

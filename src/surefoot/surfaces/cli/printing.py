@@ -130,6 +130,7 @@ class _Run:
             self._say_crash_loop(resumed["ownerDeaths"])
             return False
         await opened.controller.actions.look(far=True)
+        await opened.controller.actions.retry_by_policy()
         if running.undecided(desk.snapshot()) and recovery.on_unknown == "stop":
             return False
         await opened.controller.actions.carry_out()

@@ -266,9 +266,6 @@ class Desk:
 
     async def go_on(self) -> Any:
         """A person's Continue: far looks, safe retries, then the model (UX-50)."""
-        actions = self.controller.actions
-        await actions.look(far=True)
-        await actions.carry_out()
         return await self.controller.go_on()
 
 
