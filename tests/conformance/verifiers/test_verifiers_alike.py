@@ -18,12 +18,14 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
 
 from surefoot.core.canonical import digest_bytes
 from surefoot.core.model import InspectionState, Receipt
 from surefoot.runtime.inspection import map_observation
 from surefoot.runtime.tools import observe
+from surefoot.testing.postgres import PostgresServer
 from surefoot.testing.sink import Sink, post
 from surefoot.tools.classify.git_writes import git_write
 from surefoot.tools.processes.git_record import git_record, git_variables
@@ -33,6 +35,7 @@ from surefoot.verifiers.files import FilesVerifier
 from surefoot.verifiers.git import GitVerifier
 from surefoot.verifiers.http import HttpLook, HttpVerifier
 from surefoot.verifiers.port import Deadline, EffectVerifier
+from surefoot.verifiers.postgres import PostgresVerifier, session_name
 from surefoot.verifiers.sight import look
 
 KEY = "sf1-conform"
@@ -165,6 +168,29 @@ def database_world(folder: Path) -> Iterator[World]:
     )
 
 
+def postgres_world(folder: Path) -> Iterator[World]:
+    with PostgresServer() as server:
+
+        def run(statement: str, database: str = "shop") -> None:
+            with psycopg.connect(server.conninfo(database), autocommit=True) as link:
+                link.execute(statement)
+
+        def make() -> None:
+            run("create database shop", "postgres")
+            run("create table orders (key text)")
+
+        def drift() -> None:
+            run("drop database shop", "postgres")
+            make()
+
+        make()
+        query = "select 1 from orders where key = %(key)s"
+        verifier = PostgresVerifier(server.conninfo("shop"), query, session=session_name)
+        yield World(
+            verifier, scoped(verifier, receipt()), lambda: run(f"insert into orders values ('{KEY}')"), drift
+        )
+
+
 WORLDS: dict[str, Callable[[Path], Iterator[World]]] = {
     "files": files_world,
     "git commit": git_world("git commit -m 'second'"),
@@ -172,6 +198,7 @@ WORLDS: dict[str, Callable[[Path], Iterator[World]]] = {
     "git branch": git_world("git branch side"),
     "http": http_world,
     "database": database_world,
+    "postgres": postgres_world,
 }
 
 
