@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: services traceability demo test check fast bench crash matrix every-byte recovery-matrix damages sim local live prompt-ab clean requirements setup format
+.PHONY: schemas services traceability demo test check fast bench crash matrix every-byte recovery-matrix damages sim local live prompt-ab clean requirements setup format
 
 setup: $(STAMP)
 
@@ -73,6 +73,9 @@ traceability: setup    ## write docs/reference/traceability.md from the names of
 format: setup
 	$(BIN)/ruff format src tests bench
 	$(BIN)/ruff check --fix src tests bench
+
+schemas: setup         ## write the published JSON schemas of tool recovery from the code
+	$(BIN)/python tests/published_schemas.py --write
 
 requirements: setup    ## compile the pinned files again from pyproject.toml
 	bash requirements/compile.sh

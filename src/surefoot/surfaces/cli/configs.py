@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -108,9 +109,22 @@ def set_(name: str, value: str) -> None:
 
 
 @config.command()
-def schema() -> None:
+@click.option(
+    "--recovery",
+    type=click.Choice(["snapshot", "action", "process", "error"]),
+    help="Of what `recover --json` prints, or of what is sent to a session, instead.",
+)
+def schema(recovery: str | None) -> None:
     """Print the JSON Schema of the settings file."""
+    if recovery is not None:
+        click.echo(published_schema(recovery), nl=False)
+        return
     click.echo(json.dumps(schema_of_settings(), ensure_ascii=False, indent=1))
+
+
+def published_schema(name: str) -> str:
+    """The text of a published schema of tool recovery, as it ships with the package (TR-148)."""
+    return resources.files("surefoot").joinpath(f"schemas/tool-recovery-{name}.json").read_text("utf-8")
 
 
 def _near(name: str, known: Iterable[str]) -> str:
