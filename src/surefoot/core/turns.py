@@ -1,12 +1,14 @@
 """Pure. The status of a turn and how it may move (TR-179 to TR-183).
 
-Owns: the table of moves, the verdict at a turn's end, whether a turn may be resumed.
+Owns: the table of moves, the verdict at a turn's end, whether a turn may be resumed, and how often it was.
 Does not own: when a move is recorded (`runtime.controller`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from surefoot.core.model import TurnStatus
 
@@ -50,3 +52,35 @@ def resume_refusal(status: TurnStatus, *, resumes: int, limit: int) -> str | Non
     if status not in RESUMABLE:
         return f"not_resumable_{status}"
     return None if resumes < limit else "resumes_spent"
+
+
+@dataclass(slots=True)
+class Newest:
+    """The newest turn of a session, and how often the work it stands for was resumed, as its entries say."""
+
+    turn_id: str = ""
+    status: TurnStatus | None = None
+    origin: str = ""
+    """The first turn of a chain in which each resumes the one before."""
+    resumes: int = 0
+
+    def apply(self, payload: Mapping[str, Any]) -> None:
+        """Take in one entry of kind `turn`."""
+        given = payload.get("resumes")
+        if given is not None:
+            self.origin, self.resumes = str(given["turnId"]), int(given["count"])
+        elif payload["turnId"] != self.turn_id:
+            self.origin, self.resumes = str(payload["turnId"]), 0
+        self.turn_id, self.status = str(payload["turnId"]), TurnStatus(payload["status"])
+
+    def refusal(self, limit: int) -> str | None:
+        """Why its work may not be resumed once more; None also when there is nothing to resume."""
+        if self.status not in RESUMABLE:
+            return None
+        return resume_refusal(self.status, resumes=self.resumes, limit=limit)
+
+    def next_resume(self) -> Mapping[str, Any] | None:
+        """What the turn that resumes it records; None when it is no resume of a failed or interrupted one."""
+        if self.status not in RESUMABLE:
+            return None
+        return {"turnId": self.origin, "count": self.resumes + 1}

@@ -85,6 +85,8 @@ class _Turn:
     output_tokens: int | None = None
     invalid: dict[tuple[str, str], int] = field(default_factory=dict)
     ended_softly: str | None = None
+    resumes: Mapping[str, Any] | None = None
+    """Which turn it goes on with, and the how manieth time that is (TR-183)."""
     wordless: int = 0
     asking: bool = False
     """A model request is on its way; nothing of its reply exists yet."""
@@ -210,7 +212,11 @@ class Controller:
         """Continue without new words: an ordinary turn under the ordinary fences (TR-123)."""
         if self.state != "idle":
             return Parked("")
-        return self._ended_turn(await self._run(lambda turn: self._begin(turn, None)))
+        done = await self._run(self._begin_resumed)
+        if isinstance(done, Refusal):
+            self.notify(Notice(done.code, {"times": self.session.newest_turn.resumes}))
+            return TurnEnd(self.session.newest_turn.turn_id, TurnStatus.FAILED, done.code)
+        return done
 
     async def pending_recovery(self) -> Incident | None:
         """The refused request a person may recover from now; nothing while work is on (PR-29)."""
@@ -329,6 +335,15 @@ class Controller:
         await self.session.append(*owed, *expired, *drafts)
         self._owed = None
         turn.status = TurnStatus.RUNNING
+
+    async def _begin_resumed(self, turn: _Turn) -> Refusal | None:
+        """A turn that goes on with a failed or interrupted one counts, durably, and not for ever (TR-183)."""
+        newest = self.session.newest_turn
+        if newest.refusal(self.barrier.limits.turn_resumes) is not None:
+            return Refusal("resumes_spent")
+        turn.resumes = newest.next_resume()
+        await self._begin(turn, None)
+        return None
 
     def _level_change(self) -> list[Draft]:
         """A barrier level that the owner set anew is an entry before anything runs under it (TR-83)."""
@@ -508,7 +523,9 @@ class Controller:
         return []
 
     def _turn_draft(self, turn: _Turn, status: TurnStatus, reason: str | None = None) -> Draft:
-        return Draft(Kind.TURN, {"turnId": turn.turn_id, "status": status.value, "reason": reason})
+        payload = {"turnId": turn.turn_id, "status": status.value, "reason": reason}
+        resumes = turn.resumes if status is TurnStatus.QUEUED else None
+        return Draft(Kind.TURN, payload if resumes is None else {**payload, "resumes": dict(resumes)})
 
     async def _waiting(self, waiting: bool) -> None:
         turn = self._turn

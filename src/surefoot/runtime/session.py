@@ -16,6 +16,7 @@ from surefoot.core.guards import Guards
 from surefoot.core.history import History
 from surefoot.core.incident import Incident, incidents_of
 from surefoot.core.model import BarrierLevel, Draft, Entry, Kind, Owner
+from surefoot.core.turns import Newest
 from surefoot.errors import LedgerError, LedgerUncertain, StaleEpoch
 from surefoot.ledger.cover import COVER_MS
 from surefoot.ledger.port import Appended, Claim, Held, Judge, Ledger, NotAppended
@@ -77,6 +78,7 @@ class Session:
         self.guards = Guards()
         self.asked: dict[str, str] = {}
         """Attempt → question id of every question put so far (TR-169)."""
+        self.newest_turn = Newest()
         self.permissions: dict[str, str] = {}
         """Attempt → question id of every permission that was asked for and has no verdict yet (UX-42)."""
         self.incidents: list[Incident] = []
@@ -230,6 +232,8 @@ class Session:
     def _note(self, entry: Entry) -> None:
         if entry.kind in (Kind.STARTED, Kind.CLOSED):
             self._cover(entry)
+        elif entry.kind == Kind.TURN:
+            self.newest_turn.apply(entry.payload)
         elif entry.kind == Kind.SESSION_OPENED:
             self.recorded_level = entry.payload.get("barrier")
         elif entry.kind == Kind.BARRIER_SET:

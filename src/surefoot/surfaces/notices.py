@@ -119,6 +119,7 @@ _FILLED: Mapping[str, Callable[[Facts, str], dict[str, Any]]] = {
     "open_elsewhere": _beside,
     "parked_dropped": _dropped,
     "will_run_again": _again,
+    "resumes_spent": lambda facts, language: {"times": facts.get("times", 0)},
     "tool_wait": _waits,
     "compacted": _compacted,
     "repeats_settled": _repeated,

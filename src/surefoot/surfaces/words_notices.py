@@ -72,6 +72,12 @@ NOTICES: Mapping[str, Texts] = {
         "此回复中已显示的部分不算数，正在再次请求。",
         "此回覆中已顯示的部分不算數，正在再次請求。",
     ),
+    "resumes_spent": (
+        "This turn was gone on with {times} times and did not come to its end. Say what to do next; that begins a "
+        "new turn.",
+        "这一轮已继续 {times} 次仍未完成。请说明下一步做什么，这会开始新的一轮。",
+        "這一輪已繼續 {times} 次仍未完成。請說明下一步做什麼，這會開始新的一輪。",
+    ),
     "empty_reply": (
         "The model answered without a word; it is asked once more.",
         "模型没有回答任何内容，正在再问一次。",

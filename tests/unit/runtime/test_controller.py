@@ -324,3 +324,65 @@ def test_tr_85_a_write_beside_an_open_call_of_another_session_is_told_once_and_n
         assert rig.world.count("a") == 3
 
     play(main)
+
+
+def failing(count: int) -> PlayedModel:
+    """A model that cannot be reached so many times, and then answers."""
+    faults = [ProviderUnreachable("no route") for _ in range(count)]
+    return PlayedModel([{"text": "there you are"}], failures=faults)
+
+
+@pytest.mark.parametrize(("limit", "works"), [(3, False), (4, True)])
+def test_tr_183_tr_185_a_failed_turn_is_gone_on_with_so_often_and_then_only_with_new_words(
+    limit: int, works: bool
+) -> None:
+    async def main(sim: Simulation) -> None:
+        crew = await Rig(sim).own(Setup(model=failing(4), limits={"turn_resumes": limit}))
+        first = await crew.turn("hello")
+        assert first.status == "failed"
+        for count in (1, 2, 3):
+            end = await crew.do(crew.controller.go_on())
+            assert (end.status, end.reason) == ("failed", "SF-PROVIDER-UNREACHABLE")
+            queued = [
+                one.payload for one in await crew.entries(Kind.TURN) if one.payload["status"] == "queued"
+            ]
+            assert queued[-1]["resumes"] == {"turnId": first.turn_id, "count": count}
+        before, asked = len(await crew.entries()), len(crew.model.asked)
+        end = await crew.do(crew.controller.go_on())
+        assert (end.status == "completed") is works
+        if not works:
+            assert (end.status, end.reason) == ("failed", "resumes_spent")
+            assert (len(await crew.entries()), len(crew.model.asked)) == (before, asked), "nothing was begun"
+            assert crew.told("resumes_spent") == [{"times": 3}] and crew.controller.state == "idle"
+            assert (await crew.turn("another way")).status == "completed", "new words are a new turn"
+
+    play(main)
+
+
+def test_tr_183_the_count_is_durable_and_a_death_of_the_owner_counts_as_any_other_end() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        for count in range(5):
+            slow = PlayedModel([{"text": "late"}], seconds=3600)
+            crew = await rig.own(Setup(model=slow))
+            work = crew.controller.submit("hello") if count == 0 else crew.controller.go_on()
+            going = asyncio.ensure_future(crew.do(work))
+            await asyncio.sleep(5)
+            if count < 4:
+                assert len(slow.asked) == 1
+                crew.process.kill()
+                await going
+        assert (await going).reason == "resumes_spent" and not slow.asked
+
+    play(main)
+
+
+def test_tr_183_going_on_after_a_finished_turn_is_no_resume() -> None:
+    async def main(sim: Simulation) -> None:
+        crew = await Rig(sim).own(Setup(steps=[{"text": "one"}]))
+        await crew.turn("hello")
+        for _ in range(5):
+            assert (await crew.do(crew.controller.go_on())).status == "completed"
+        assert not any("resumes" in one.payload for one in await crew.entries(Kind.TURN))
+
+    play(main)
