@@ -47,15 +47,27 @@ def records(world: World) -> list[dict[str, Any]]:
     return [json.loads(json.loads(row[0])["record"]) for row in rows]
 
 
-def test_pr_80_a_wordless_refusal_ends_with_7_and_the_command_finishes_the_turn(
+def test_pr_80_pr_83_a_wordless_refusal_ends_with_7_and_the_command_finishes_the_turn(
     world: World, emulator: EmulatorProcess
 ) -> None:
     refused = world.run("-p", "look at a.txt")
     assert refused.returncode == 7 and statuses(emulator) == [200, 400]
+    shown = world.run("session", "show")
+    assert (
+        "upstream_reason_missing: refused; one recovery is left — surefoot recover context inc_"
+        in shown.stdout
+    )  # PR-83
     done = world.run("recover", "context", "only the count")
     assert (done.returncode, done.stdout) == (0, "All finished.\n")
     assert statuses(emulator) == [200, 400, 200]
     assert "User guidance: only the count" in emulator.requests()[-1].body.decode()
+    entries = json.loads(world.run("session", "show", "--json").stdout)["entries"]
+    (row,) = [one for one in entries if one.get("type") == "incident"]
+    assert (row["incident_kind"], row["state"], row["actionable"]) == (
+        "upstream_reason_missing",
+        "consumed",
+        False,
+    )
     again = world.run("recover-context", "--json")
     told = json.loads(again.stdout)
     assert (again.returncode, told["code"], told["exitCode"]) == (1, "recovery_spent", 1)

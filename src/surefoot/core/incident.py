@@ -12,8 +12,9 @@ version does not know, number literals included, stays as it was written.
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,6 +152,56 @@ def incidents_of(entries: Sequence[Entry]) -> list[Incident]:
         for entry in entries
         if entry.kind == Kind.INCIDENT
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentRow:
+    """One incident in a list of what happened (PR-83): its first entry's place, its state by the newest change."""
+
+    session_id: str
+    incident_id: str
+    kind: str
+    state: str
+    position: int
+    """Ledger position of the entry this state comes from."""
+    first: int
+    """Ledger position at which the incident began."""
+
+    @property
+    def actionable(self) -> bool:
+        """Whether a person may still act on it, as far as the record alone says; admission judges the rest."""
+        return self.state == "pending"
+
+
+def row_of(entry: Entry) -> IncidentRow | None:
+    """The row an entry tells of; None for any other entry, and for a record this version cannot judge."""
+    if entry.kind != Kind.INCIDENT:
+        return None
+    record = decode(str(entry.payload.get("record") or ""), entry.position)
+    if not record.known or not record.id or record.state not in STATES:
+        return None
+    kind = str(record.fields.get("kind") or "")
+    return IncidentRow(entry.session_id, record.id, kind, record.state, entry.position, entry.position)
+
+
+def updated_row(row: IncidentRow, news: IncidentRow) -> IncidentRow:
+    """The row after a display update; one for another session, id or change, or an older one, is refused (PR-65)."""
+    same = (news.session_id, news.incident_id) == (row.session_id, row.incident_id)
+    moves = row.state == "pending" and news.state in ("consumed", "expired")
+    if not same or not moves or news.position <= row.position:
+        return row
+    return dataclasses.replace(row, state=news.state, position=news.position)
+
+
+def rows_of(entries: Iterable[Entry]) -> dict[int, IncidentRow]:
+    """The incidents of a session by the position at which each began, as they are now."""
+    rows: dict[str, IncidentRow] = {}
+    for entry in entries:
+        news = row_of(entry)
+        if news is not None:
+            known = rows.get(news.incident_id)
+            rows[news.incident_id] = news if known is None else updated_row(known, news)
+    return {row.first: row for row in rows.values()}
 
 
 _BOUNDS: Mapping[str, int] = {

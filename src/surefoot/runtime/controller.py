@@ -10,11 +10,10 @@ Promises: recovery:no-self-start, barrier:settle-first.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from surefoot.core import restated, turns
-from surefoot.core.incident import Incident, Refusal
+from surefoot.core.incident import Incident, Refusal, row_of
 from surefoot.core.model import (
     Draft,
     EffectTrace,
@@ -27,21 +26,32 @@ from surefoot.core.model import (
     State,
     TurnStatus,
 )
-from surefoot.errors import BrokenInvariant, LedgerError, ProviderError, StaleEpoch, SurefootError
+from surefoot.errors import (
+    BrokenInvariant,
+    LedgerError,
+    LedgerUncertain,
+    ProviderError,
+    StaleEpoch,
+    SurefootError,
+)
 from surefoot.providers.port import Reply, TextDelta, Usage
 from surefoot.providers.written import CUT_FINISHES
+from surefoot.runtime import refused as refusals
 from surefoot.runtime.actions import Actions
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.batches import as_calls, dispatch, run_batch
 from surefoot.runtime.climbing import Climber
-from surefoot.runtime.incidents import Incidents, Prepared, Step, discarded
+from surefoot.runtime.hosting import HostedRequests
+from surefoot.runtime.incidents import Incidents, Step, discarded
 from surefoot.runtime.models import Model
 from surefoot.runtime.neighbours import Neighbours, told_beside
 from surefoot.runtime.people import People
-from surefoot.runtime.requests import Answer, storage_failed
+from surefoot.runtime.replies import Asked, empty_end, notices_of, reply_draft
+from surefoot.runtime.requests import Answer
 from surefoot.runtime.rewriting import Rewriting
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
+from surefoot.runtime.turning import Parked, Turn, TurnEnd
 
 MAX_STEPS = 100
 INVALID_REPEATS = 3
@@ -50,52 +60,7 @@ END_WAIT_SECONDS = 0.25
 SETTLE_SECONDS = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class TurnEnd:
-    """How a turn ended. `text` is the final answer; `error` the fault that ended it, if one did."""
-
-    turn_id: str
-    status: TurnStatus
-    reason: str | None = None
-    text: str = ""
-    steps: int = 0
-    usage: Usage = field(default_factory=Usage)
-    error: SurefootError | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Parked:
-    """Words that could not start a turn now; they are delivered at its end, never dropped (TR-184)."""
-
-    text: str
-
-
-@dataclass(slots=True)
-class _Turn:
-    turn_id: str
-    status: TurnStatus = TurnStatus.QUEUED
-    moving: Any = None
-    """Set when the newest move is over; the next one waits for it."""
-    cancelled: bool = False
-    """A person pressed Stop. It never comes back (TR-180)."""
-    step_id: str = ""
-    steps: int = 0
-    text: str = ""
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    invalid: dict[tuple[str, str], int] = field(default_factory=dict)
-    ended_softly: str | None = None
-    resumes: Mapping[str, Any] | None = None
-    """Which turn it goes on with, and the how manieth time that is (TR-183)."""
-    wordless: int = 0
-    asking: bool = False
-    """A model request is on its way; nothing of its reply exists yet."""
-    prepared: Prepared | None = None
-    """A recovery whose account is durable and whose one request has not left yet (PR-32)."""
-    task: Any = None
-
-
-_Begin = Callable[[_Turn], Awaitable[Refusal | None]]
+_Begin = Callable[[Turn], Awaitable[Refusal | None]]
 """How a turn begins durably; a refusal says that it did not."""
 
 
@@ -115,18 +80,18 @@ class Controller:
         self.max_steps = MAX_STEPS
         self._scheduler: Scheduler = session.scheduler
         self._subscribers: list[Callable[[Notice], None]] = []
-        self._turn: _Turn | None = None
+        self._turn: Turn | None = None
         self._recorded: dict[str, TurnStatus] = {}
         """The durable status of each turn of this owner, as the ledger's entries say."""
         self._neighbours = Neighbours(session)
         self._ending: Any = None
         """The record of the newest turn's end; the next turn begins behind it."""
-        self._owed: tuple[_Turn, TurnStatus, str | None] | None = None
+        self._owed: tuple[Turn, TurnStatus, str | None] | None = None
         """The end of a turn that could not be recorded; it goes before the next one (TR-180)."""
         session.watch(self._entry_appended)
         self._climber = Climber(barrier)
         self._climber.notify = self.notify
-        self.incidents = Incidents(session, model, notify=self.notify)
+        self.incidents = Incidents(session, model, HostedRequests(barrier, model), notify=self.notify)
         self.rewriting = Rewriting(session, model, self.incidents.records.messages)
         self.rewriting.notify, self.rewriting.rotate = self.notify, self._rotate
         people.answered = self.incidents.answered
@@ -230,21 +195,17 @@ class Controller:
         newest = self.incidents.records.newest
         named = incident_id or (None if newest is None else newest.id or None)
         if not restated.guidance_fits(guidance):
-            return await self._not_recovered(Refusal("bad_request", "guidance_too_long"))
+            return await refusals.answered(self.incidents.card, Refusal("bad_request", "guidance_too_long"))
         if self.state != "idle":
-            return await self._not_recovered(Refusal(self.state))
+            return await refusals.answered(self.incidents.card, Refusal(self.state))
         try:
             done = await self._run(lambda turn: self._begin_recovery(turn, named, guidance))
         except LedgerError as error:
-            return storage_failed(error)
-        return await self._not_recovered(done) if isinstance(done, Refusal) else done
+            refused = Refusal("storage_failed", "uncertain" if isinstance(error, LedgerUncertain) else None)
+            return await refusals.answered(self.incidents.card, refused)
+        return await refusals.answered(self.incidents.card, done) if isinstance(done, Refusal) else done
 
-    async def _not_recovered(self, refused: Refusal) -> Answer:
-        """A refusal with the incident as it stands, so that a second press shows the first one's result."""
-        body = {"code": refused.code, "reason": refused.reason, "incident": await self.incidents.card()}
-        return Answer(400 if refused.code == "bad_request" else 409, body)
-
-    async def _begin_recovery(self, turn: _Turn, named: str | None, guidance: str) -> Refusal | None:
+    async def _begin_recovery(self, turn: Turn, named: str | None, guidance: str) -> Refusal | None:
         """Prepare in memory, then one commit; a cancel before it consumes nothing (PR-32, PR-37)."""
         await self.session.certain()
         prepared = await self.incidents.prepare(named, guidance, turn.turn_id)
@@ -282,7 +243,7 @@ class Controller:
     async def _run(self, begin: _Begin) -> TurnEnd | Refusal:
         """One turn, as work of its own: a caller who gives up presses Stop and leaves nothing half way."""
         self.state = "running"
-        turn = _Turn(self._scheduler.new_id("trn"))
+        turn = Turn(self._scheduler.new_id("trn"))
         self._turn = turn
         self.barrier.resume()
         self._climber.begin_turn()
@@ -299,7 +260,7 @@ class Controller:
             self.state = "idle"
             self._scheduler.spawn(self.actions.border(), "border")
 
-    async def _whole(self, turn: _Turn, begin: _Begin) -> TurnEnd | Refusal:
+    async def _whole(self, turn: Turn, begin: _Begin) -> TurnEnd | Refusal:
         try:
             if self._ending is not None:
                 await self._scheduler.wait(self._ending)
@@ -320,10 +281,13 @@ class Controller:
             self.incidents.end_turn()
             self.state = "closed" if self.session.lost or self.session.closed else "idle"
 
-    async def _begin(self, turn: _Turn, text: str | None) -> None:
+    async def _begin(self, turn: Turn, text: str | None) -> None:
         if text is None:
-            await self.actions.look(far=True)  # a far verifier is asked when a person presses Continue (UX-50)
-        await self.actions.carry_out()
+            await self.actions.look(
+                far=True
+            )  # a far verifier is asked when a person presses Continue (UX-50)
+        if not self.people.looking:  # a turn that only looks runs nothing again (UX-116)
+            await self.actions.carry_out()
         drafts = [*self._level_change(), self._turn_draft(turn, TurnStatus.QUEUED)]
         facts = await self.actions.facts_for_next_turn()
         if text is not None or facts:
@@ -336,7 +300,7 @@ class Controller:
         self._owed = None
         turn.status = TurnStatus.RUNNING
 
-    async def _begin_resumed(self, turn: _Turn) -> Refusal | None:
+    async def _begin_resumed(self, turn: Turn) -> Refusal | None:
         """A turn that goes on with a failed or interrupted one counts, durably, and not for ever (TR-183)."""
         newest = self.session.newest_turn
         if newest.refusal(self.barrier.limits.turn_resumes) is not None:
@@ -352,7 +316,7 @@ class Controller:
             return []
         return [Draft(Kind.BARRIER_SET, {"old": old, "new": new, "who": "owner", "channel": "settings"})]
 
-    async def _steps(self, turn: _Turn) -> None:
+    async def _steps(self, turn: Turn) -> None:
         while not turn.cancelled and await self._step(turn):
             await self.actions.border()
             await self.rewriting.keep_within(mid_turn=True)
@@ -362,7 +326,7 @@ class Controller:
             if self.barrier.stopping:
                 return
 
-    async def _step(self, turn: _Turn) -> bool:
+    async def _step(self, turn: Turn) -> bool:
         """One model request and the calls it asked for; True when the turn goes on."""
         turn.steps += 1
         turn.step_id = f"{turn.turn_id}.{turn.steps}"
@@ -383,7 +347,11 @@ class Controller:
         if not reply.calls and not reply.text.strip() and not reply.paused:
             return self._wordless(turn, reply)
         calls = dispatch(reply, self._scheduler)
-        await self._record_reply(turn, reply, calls, step.seen)
+        await self.session.append(
+            reply_draft(reply, calls, Asked(turn.turn_id, self.model.wire, step.seen))  # D1
+        )
+        for notice in notices_of(reply):
+            self.notify(notice)
         turn.text = reply.text
         if not reply.calls:
             return reply.paused and not self.barrier.stopping  # S-29: the provider goes on from its own turn
@@ -397,38 +365,19 @@ class Controller:
         receipts = await run_batch(self.barrier, asked, self._scheduler, climber=self._climber)
         return self._goes_on(turn, receipts)
 
-    def _wordless(self, turn: _Turn, reply: Reply) -> bool:
+    def _wordless(self, turn: Turn, reply: Reply) -> bool:
         """A reply without words and calls is asked for once more, then the turn stops with a reason (S-02)."""
         turn.wordless += 1
         if reply.finish in CUT_FINISHES:
             self.notify(discarded(turn.step_id, "output_limit"))
-        if turn.wordless > 1:
-            turn.ended_softly = "empty_reply"
+        why = empty_end(reply)
+        if turn.wordless > 1 or why is not None:
+            turn.ended_softly = why or "empty_reply"
             return False
         self.notify(Notice("empty_reply", {"finish": reply.finish}))
         return True
 
-    async def _record_reply(
-        self, turn: _Turn, reply: Reply, calls: Sequence[dict[str, Any]], seen: int
-    ) -> None:
-        """D1: the message with all its calls, each `dispatched`, in one commit.
-
-        `seen` is the position the request was built at: what became known later was not shown (TR-63).
-        """
-        payload = {
-            "turnId": turn.turn_id,
-            "seenPosition": seen,
-            "wire": self.model.wire,
-            "raw": reply.raw,
-            "issuer": dict(reply.issuer),
-            "text": reply.text,
-            "finish": reply.finish,
-            "usage": {"inputTokens": reply.usage.input_tokens, "outputTokens": reply.usage.output_tokens},
-            "calls": list(calls),
-        }
-        await self.session.append(Draft(Kind.ASSISTANT, payload))
-
-    def _goes_on(self, turn: _Turn, receipts: Sequence[Receipt]) -> bool:
+    def _goes_on(self, turn: Turn, receipts: Sequence[Receipt]) -> bool:
         """The same invalid call three times in one turn ends it softly (PR-69)."""
         for receipt in receipts:
             if receipt.reason in ("arguments_invalid", "tool_missing"):
@@ -439,7 +388,7 @@ class Controller:
                     return False
         return not self.barrier.stopping
 
-    def _count(self, turn: _Turn, reply: Reply) -> None:
+    def _count(self, turn: Turn, reply: Reply) -> None:
         """Tokens add up; what a server did not tell stays unknown, never 0 (S-35)."""
         self.rewriting.used_tokens = (reply.usage.input_tokens or 0) + (reply.usage.output_tokens or 0)
         if reply.usage.input_tokens is not None:
@@ -447,7 +396,7 @@ class Controller:
         if reply.usage.output_tokens is not None:
             turn.output_tokens = (turn.output_tokens or 0) + reply.usage.output_tokens
 
-    async def _finish(self, turn: _Turn) -> TurnEnd:
+    async def _finish(self, turn: Turn) -> TurnEnd:
         """The verdict at the end of a turn: cancel, then failed, then completed (TR-181)."""
         self.state = "finishing"
         error = None if turn.task.cancelled() else turn.task.exception()
@@ -466,7 +415,7 @@ class Controller:
         return await self._end(turn, ended, reason, error)
 
     async def _end(
-        self, turn: _Turn, status: TurnStatus, reason: str | None, error: SurefootError | None = None
+        self, turn: Turn, status: TurnStatus, reason: str | None, error: SurefootError | None = None
     ) -> TurnEnd:
         # A disk that hangs must not hold the person who pressed Stop; the record goes on behind (TR-74).
         patience = END_WAIT_SECONDS if status is TurnStatus.CANCELLED else None
@@ -483,12 +432,12 @@ class Controller:
             status, reason, error = TurnStatus.CANCELLED, "stopped_by_person", None
         return TurnEnd(turn.turn_id, status, reason, turn.text, turn.steps, usage, error)
 
-    async def _settle_turn(self, turn: _Turn, status: TurnStatus, reason: str | None) -> None:
+    async def _settle_turn(self, turn: Turn, status: TurnStatus, reason: str | None) -> None:
         """The last move of a turn, and the calls of it that nobody will start any more."""
         await self.barrier.settle_untaken(turn.turn_id)
         await self._move(turn, status, reason)
 
-    async def _move(self, turn: _Turn, status: TurnStatus, reason: str | None) -> None:
+    async def _move(self, turn: Turn, status: TurnStatus, reason: str | None) -> None:
         """Record a move of the turn, one after another; what cannot be written now is owed, and told."""
         before, turn.moving = turn.moving, self._scheduler.event()
         mine = turn.moving
@@ -507,7 +456,7 @@ class Controller:
         finally:
             mine.set()
 
-    def _path(self, turn: _Turn, status: TurnStatus, reason: str | None) -> list[Draft]:
+    def _path(self, turn: Turn, status: TurnStatus, reason: str | None) -> list[Draft]:
         """The legal moves to `status` from what is durable; none when another move came first (TR-179)."""
         if status in turns.ENDED and turn.cancelled:
             # Stop came while the end was on its way: cancel goes before completed and failed (TR-181).
@@ -522,7 +471,7 @@ class Controller:
             return [self._turn_draft(turn, one, reason) for one in (through, status)]
         return []
 
-    def _turn_draft(self, turn: _Turn, status: TurnStatus, reason: str | None = None) -> Draft:
+    def _turn_draft(self, turn: Turn, status: TurnStatus, reason: str | None = None) -> Draft:
         payload = {"turnId": turn.turn_id, "status": status.value, "reason": reason}
         resumes = turn.resumes if status is TurnStatus.QUEUED else None
         return Draft(Kind.TURN, payload if resumes is None else {**payload, "resumes": dict(resumes)})
@@ -604,7 +553,9 @@ class Controller:
             self.notify(Notice(str(entry.kind), {**payload, "position": entry.position}))
         if entry.kind == Kind.INCIDENT:
             shown = {key: payload.get(key) for key in ("incidentId", "state", "projected")}
-            self.notify(Notice("incident", {**shown, "position": entry.position}))
+            row = row_of(entry)
+            known = {"sessionId": entry.session_id, "incidentKind": None if row is None else row.kind or None}
+            self.notify(Notice("incident", {**shown, **known, "position": entry.position}))
         if entry.kind == Kind.ASSISTANT:
             for call in payload["calls"]:
                 self._receipt_changed(call["attemptId"], entry)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from surefoot.core.incident import IncidentRow
 from surefoot.surfaces.view import clean
 from surefoot.surfaces.words import LANGUAGES
 from surefoot.surfaces.words_incident import KINDS, LINES, NOT_OFFERED, OUTCOMES, WAYS
@@ -53,6 +54,24 @@ def lines(card: Mapping[str, Any], language: str) -> list[str]:
         shown.append(why_not(card.get("reason_not_offered"), language))
     ways = ", ".join(_told(WAYS[way], language) for way in card.get("ways") or () if way in WAYS)
     return [*shown, _told(LINES["ways"], language, ways=ways)]
+
+
+def row(found: IncidentRow, language: str) -> str:
+    """One incident as a row of a history, with id and kind (PR-83)."""
+    kind = found.kind if found.kind in KINDS else "regeneration" if not found.kind else "other"
+    return _told(LINES[f"row_{found.state}"], language, incident=clean(found.incident_id), kind=kind)
+
+
+def row_data(found: IncidentRow) -> dict[str, Any]:
+    """The same as JSON."""
+    return {
+        "type": "incident",
+        "incident_id": found.incident_id,
+        "incident_kind": found.kind or None,
+        "state": found.state,
+        "actionable": found.actionable,
+        "as_of": found.position,
+    }
 
 
 def why_not(reason: Any, language: str) -> str:

@@ -144,6 +144,21 @@ OUTCOMES: Mapping[str, Texts] = {
 }
 
 LINES: Mapping[str, Texts] = {
+    "row_pending": (
+        "{incident} {kind}: refused; one recovery is left — surefoot recover context {incident}",
+        "{incident} {kind}：被拒绝，还可恢复一次 — surefoot recover context {incident}",
+        "{incident} {kind}：被拒絕，還可復原一次 — surefoot recover context {incident}",
+    ),
+    "row_consumed": (
+        "{incident} {kind}: refused; its one recovery is spent",
+        "{incident} {kind}：被拒绝，唯一的恢复机会已用完",
+        "{incident} {kind}：被拒絕，唯一的復原機會已用完",
+    ),
+    "row_expired": (
+        "{incident} {kind}: refused; it can no longer be recovered",
+        "{incident} {kind}：被拒绝，已不能再恢复",
+        "{incident} {kind}：被拒絕，已不能再復原",
+    ),
     "offer": (
         "Recover from valid history: one request, once ({changes}).",
         "可从有效历史恢复：只发送一次请求（{changes}）。",

@@ -14,12 +14,14 @@ from typing import Any
 import click
 
 from surefoot.config import Settings
+from surefoot.core.incident import IncidentRow, rows_of
 from surefoot.core.model import Entry, Kind, Receipt
 from surefoot.errors import SurefootError
 from surefoot.ledger.port import SessionRow
-from surefoot.surfaces import plain, view
+from surefoot.surfaces import incident_card, plain, view
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import Look, complain, headed, look_here, say_json, say_lines
+from surefoot.surfaces.pictures import strip_of
 from surefoot.surfaces.words import say
 
 FIRST_ENTRIES = 8
@@ -139,7 +141,7 @@ def show(reference: str | None, only_id: bool, as_json: bool) -> None:
     elif as_json:
         say_json({**_facts(row), "entries": _public(entries), "recovery": snapshot})
     else:
-        told = _Told(look.language, look.ascii_only, receipts)
+        told = _Told(look.language, look.ascii_only, receipts, rows_of(entries))
         lines = [line for entry in entries for line in told.entry(entry)] + told.end(entries, snapshot)
         say_lines(plain.only_ascii(line) for line in lines) if look.ascii_only else say_lines(lines)
 
@@ -147,6 +149,7 @@ def show(reference: str | None, only_id: bool, as_json: bool) -> None:
 def _public(entries: list[Entry]) -> list[dict[str, Any]]:
     """Entries without arguments (TR-141) and raw wire messages."""
     hidden = ("arguments", "raw", "writeIntents")
+    rows = rows_of(entries)
     shown = []
     for entry in entries:
         payload = {key: value for key, value in entry.payload.items() if key not in hidden}
@@ -155,15 +158,23 @@ def _public(entries: list[Entry]) -> list[dict[str, Any]]:
                 {key: value for key, value in call.items() if key not in hidden}
                 for call in entry.payload.get("calls") or ()
             ]
-        shown.append({"position": entry.position, "at_ms": entry.at_ms, "kind": str(entry.kind), **payload})
+        head = {"position": entry.position, "at_ms": entry.at_ms, "kind": str(entry.kind)}
+        row = {} if entry.position not in rows else incident_card.row_data(rows[entry.position])
+        shown.append({**head, **payload, **row})
     return shown
 
 
 class _Told:
     """The conversation in lines; foreign text right of a gutter (UX-10)."""
 
-    def __init__(self, language: str, ascii_only: bool, receipts: Sequence[Receipt]) -> None:
-        self.language, self.ascii_only = language, ascii_only
+    def __init__(
+        self,
+        language: str,
+        ascii_only: bool,
+        receipts: Sequence[Receipt],
+        incidents: Mapping[int, IncidentRow],
+    ) -> None:
+        self.language, self.ascii_only, self._incidents = language, ascii_only, incidents
         self._receipts = {receipt.attempt_id: receipt.to_json() for receipt in receipts}
         self._endings = Counter(receipt.attempt_id[-4:] for receipt in receipts)
 
@@ -174,6 +185,8 @@ class _Told:
             return [f"> {part}" for part in text.split("\n")]
         if entry.kind == Kind.ASSISTANT and text:
             return [f"│ {part}" for part in text.split("\n")]
+        if entry.position in self._incidents:
+            return [f"· {incident_card.row(self._incidents[entry.position], self.language)}"]
         if entry.kind in (Kind.CLOSED, Kind.NOT_STARTED):
             return self._call(entry.payload)
         if entry.kind == Kind.TURN and entry.payload["status"] in ("failed", "cancelled"):
