@@ -289,3 +289,63 @@ def test_ux_18_a_command_that_has_not_ended_is_counted_with_the_time_until_it_is
     assert 1 <= int(child.match.group(1)) <= 10
     child.send("\x15")
     assert leave(child) == 3
+
+
+LOOKED = {
+    "text": "",
+    "calls": [
+        {"name": "write", "args": {"path": "made.txt", "content": "x"}},
+        {"name": "read", "args": {"path": "seen.txt"}},
+    ],
+}
+
+
+def test_ux_116_a_lets_the_model_look_and_nothing_else_and_marks_what_cites_no_call(world: World) -> None:
+    (world.project / "seen.txt").write_text("there")
+    world.model_says(HANG, LOOKED, {"text": "It surely happened. I am certain."})
+    child = chat(world, "--yolo")
+    child.send("hang\r")
+    wait_for((world.project / "started").exists)
+    child.send("\x1b")
+    child.expect("a ask the model to look")
+    quiet()
+    child.send("a")
+    child.expect("Looking only: 8 model requests at most")
+    child.expect("write made.txt: did not run: looking only")
+    child.expect("read seen.txt: done")
+    child.expect("2 of 2 sentences name no call of this turn")
+    assert not (world.project / "made.txt").exists()
+    child.expect("surefoot recover")
+    assert leave(child) == 3
+
+
+def test_ux_16_o_on_the_card_draws_the_timeline_with_the_open_call(world: World) -> None:
+    world.model_says(HANG, DONE)
+    child = chat(world, "--yolo")
+    child.send("hang\r")
+    wait_for((world.project / "started").exists)
+    child.send("\x1b")
+    child.expect("o timeline")
+    quiet()
+    child.send("o")
+    child.expect(r"shell +◇")
+    quiet()
+    child.send("/timeline\r")
+    child.expect(r"shell +◇")
+    assert leave(child) == 3
+
+
+def test_ux_50_a_resume_draws_the_run_strip_with_the_death(world: World) -> None:
+    world.model_says(HANG, DONE)
+    killed = world.start("-p", "hang", "--yolo")
+    wait_for((world.project / "started").exists)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    assert "◇" in world.run("session", "list").stdout.splitlines()[0].split("  ")[3]
+    child = pexpect.spawn(
+        SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        dimensions=(40, 90), timeout=20,
+    )  # fmt: skip
+    child.expect(r"◇┊  the process died at \d\d:\d\d:\d\d")
+    child.expect("h |i look")
+    assert leave(child) == 3

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from surefoot.core import results
-from surefoot.core.model import Draft, Kind, Notice
+from surefoot.core.model import Draft, EffectClass, Kind, Notice
 from surefoot.core.redact import redact
 from surefoot.runtime.live import Looked, Permit, Refused
 from surefoot.runtime.permission import Mode, Rules, Verdict, VerdictKind, decide
@@ -89,6 +89,8 @@ class People:
         self.on_waiting: Callable[[bool], Awaitable[None]] = _nothing
         self.answered: Callable[[Looked], Refused | None] = lambda looked: None
         """The stored result of a call repeated after a recovery; nobody is asked about such a call (PR-59)."""
+        self.looking = False
+        """True for a turn in which the model may only look: proven readers and the `recovery` tool (UX-116)."""
         self.denials: list[Mapping[str, Any]] = []
         self._place = place
         self._scheduler: Scheduler = session.scheduler
@@ -110,6 +112,8 @@ class People:
         stored = self.answered(looked)
         if stored is not None:
             return Permit(False, stored)
+        if self.looking and not _only_looks(looked):
+            return Permit(False, _refused("looking_only"))
         subjects = None if tool.subjects is None else tool.subjects(arguments.value, self._place)
         verdict = decide(self.rules, self.mode, tool, subjects, looked.effect)
         if verdict.kind is VerdictKind.ALLOW or (tool.name, subjects) in self._granted:
@@ -261,6 +265,11 @@ def _permission_question(looked: Looked, question: PermissionQuestion, question_
 def _rule_for(looked: Looked) -> str | None:
     """The name by which a permission rule would allow this tool."""
     return None if looked.tool is None else looked.tool.rule_name or looked.tool.name
+
+
+def _only_looks(looked: Looked) -> bool:
+    """A proven reader that asks nobody; the model's tool for reports about open calls is one."""
+    return looked.effect.effect_class is EffectClass.READ_ONLY and not looked.effect.interaction
 
 
 def _refused(code: str, **facts: Any) -> Refused:

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
@@ -39,57 +39,18 @@ from surefoot.surfaces.chat_lines import (
     Stream,
     details,
     next_mode,
+    opinions,
     typed,
 )
 from surefoot.surfaces.keys import QUIET_MS, Keys
 from surefoot.surfaces.markup import Light
+from surefoot.surfaces.port import Driver, Screen
 from surefoot.surfaces.words import refusal, say
 
 STOP_SECONDS = 2.0
 ENDING_SECONDS = 0.4
 ENDING_LOOKS = 20
 REFRESH_SECONDS = 0.5
-
-
-class Driver(Protocol):
-    """What the chat needs of a session; made by the command line."""
-
-    session_id: str
-    model: str
-    mode: str
-    state: str
-
-    def snapshot(self) -> Mapping[str, Any]: ...
-
-    def still_ending(self) -> Mapping[str, float]: ...
-
-    async def submit(self, text: str) -> Any: ...
-
-    async def go_on(self, recovering: str | None = None) -> Any: ...
-
-    async def stop(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    def take_parked(self) -> list[str]: ...
-
-    async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]: ...
-
-    async def command(self, word: str, rest: str) -> list[str]: ...
-
-    def set_mode(self, mode: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Screen:
-    """How the chat is drawn here."""
-
-    language: str
-    columns: Callable[[], int]
-    ascii_only: bool
-    write: Callable[[str], None]
-    colour: bool = False
-    """Whether styles may be written; without them text stays as it came."""
 
 
 @dataclass(slots=True)
@@ -333,7 +294,7 @@ class Chat:
         elif kind == "progress":
             self._progress(str(facts.get("text", "")))
         elif kind == "provider_refused":
-            self._keep(asyncio.ensure_future(self._show_refusal()))
+            self._keep(asyncio.ensure_future(self._show("/recover-context")))
         elif kind == "model_wait":
             self.say(view.wait_line(facts, self.screen.language))
         else:
@@ -342,9 +303,25 @@ class Chat:
             told = notices.line(kind, facts, self.screen.language, ascii_only=self.screen.ascii_only)
             self.say(*([told] if told else []))
 
-    async def _show_refusal(self) -> None:
-        """The protocol card of a refused history (UX-124)."""
-        self.say(*await self.driver.command("/recover-context", ""))
+    async def _show(self, command: str) -> None:
+        """What a command without words shows: the protocol card (UX-124), the timeline."""
+        self.say(*await self.driver.command(command, ""))
+
+    def _ask_to_look(self, card: Mapping[str, Any]) -> None:
+        """The model looks and decides nothing; while a turn runs there is nobody to ask (UX-116)."""
+        if self._turn is not None:
+            self.say(say("look_later", self.screen.language))
+            return
+        self.say(say("looks_only", self.screen.language, requests=self.driver.look_requests))
+        self._begin(self._looked(card))
+
+    async def _looked(self, card: Mapping[str, Any]) -> Any:
+        """A look of the model; what it says without naming a call of this turn is told as opinion."""
+        end = await self.driver.ask_to_look(card)
+        said, unsupported = opinions(str(getattr(end, "text", "")), self.count.attempts())
+        if unsupported:
+            self.say(*self.stream.finish(), say("opinion", self.screen.language, n=unsupported, all=said))
+        return end
 
     def _receipt(self, receipt: Mapping[str, Any]) -> None:
         self.doing.see(receipt, time.monotonic())
@@ -509,8 +486,6 @@ class Chat:
             self._decide(press.name)
         elif press.kind == "refused":
             self.say(f"{press.name}: {refusal(press.name, self.screen.language)}")
-        elif press.kind == "look" and press.name in ("ask_model", "timeline"):
-            event.current_buffer.insert_text(data)  # nothing of that kind is drawn here: a word begins
         elif press.kind == "look":
             self._look(press.name)
         elif press.kind == "move":
@@ -525,6 +500,10 @@ class Chat:
         card = self.keys.call
         if name == "inspect" and card is not None:
             self._keep(asyncio.ensure_future(self._act("inspect", card)))
+        elif name == "timeline":
+            self._keep(asyncio.ensure_future(self._show("/timeline")))
+        elif name == "ask_model" and card is not None:
+            self._ask_to_look(card)
         elif name == "details" and card is not None:
             self.say(*details(card))
         elif name == "help" and card is not None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ SLASH: Mapping[str, str] = {
     "/permissions": "mode and rules; /permissions MODE sets the mode",
     "/mcp": "MCP servers of the settings",
     "/resume": "sessions of this project",
+    "/timeline": "what ran when, and where the process died",
     "/clear": "start a new session",
     "/compact": "put notes in the place of earlier messages, for the model only",
     "/rewind": "go back to before the newest turn, for the model only; or /rewind TURN",
@@ -126,6 +127,10 @@ class Count:
         keys = ("state", "overlays", "inspection")
         return before is None or any(before.get(key) != receipt.get(key) for key in keys)
 
+    def attempts(self) -> list[str]:
+        """The calls of this turn, by attempt."""
+        return list(self._states)
+
     def clear(self) -> None:
         """Begin a turn."""
         self._states.clear()
@@ -185,6 +190,19 @@ class Doing:
         if self.what:
             return say("call_runs", language, what=self.what, seconds=seconds)
         return say("model_waits", language, seconds=seconds)
+
+
+def opinions(text: str, attempts: Collection[str]) -> tuple[int, int]:
+    """How many sentences a reply has, and how many of them name no call of its turn (UX-116)."""
+    sentences = [part for part in re.split(r"(?<=[.!?。！？])\s+|\n+", text) if re.search(r"\w", part)]
+    cited = [
+        any(one in attempts or any(full.endswith(one[4:]) for full in attempts) for one in _IDS.findall(part))
+        for part in sentences
+    ]
+    return len(sentences), cited.count(False)
+
+
+_IDS = re.compile(r"att_[0-9a-z]{4,}")
 
 
 def next_mode(mode: str) -> str:

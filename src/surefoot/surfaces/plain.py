@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from surefoot.core.model import Word
 from surefoot.surfaces.keys import drawn
 from surefoot.surfaces.view import code_of, fact_key, grade_tag, needs_code
 from surefoot.surfaces.words import mark, say
@@ -20,6 +21,17 @@ from surefoot.surfaces.words import mark, say
 BOX_COLUMNS = 60
 WIDEST = 100
 Card = Mapping[str, Any]
+
+
+class Choices(Word):
+    """How the choices of a card are made where it is drawn."""
+
+    KEYS = "keys"
+    """A key press in a chat."""
+    WORDS = "words"
+    """A word typed at a command's question, or a command."""
+    NONE = "none"
+    """Not here: the card of a run that nobody attends."""
 
 
 def colour_allowed(setting: str, environ: Mapping[str, str], *, is_terminal: bool) -> bool:
@@ -110,12 +122,12 @@ def draw_card(
     columns: int = 68,
     number: tuple[int, int] = (1, 1),
     ascii_only: bool = False,
-    keys: bool = True,
+    how: Choices = Choices.KEYS,
 ) -> list[str]:
-    """The card in lines, in a box from 60 columns on (UX-69). `keys` draws the choices."""
+    """The card in lines, in a box from 60 columns on (UX-69). `how` says which choices are drawn."""
     columns = min(columns, WIDEST)
     if columns < BOX_COLUMNS:
-        return _narrow(card, language, columns, number=number, ascii_only=ascii_only, keys=keys)
+        return _narrow(card, language, columns, number=number, ascii_only=ascii_only, how=how)
     inner = columns - 5
     label_width = max(width_of(label) for label, _ in _parts(card, language)) + 2
     body: list[str] = []
@@ -124,8 +136,7 @@ def draw_card(
         body.append(_padded(label, label_width) + lines[0])
         body += [" " * label_width + line for line in lines[1:]]
     body += _checked(card, language, inner, label_width)
-    if keys:
-        body += [line for text in choices(card, language) for line in wrap(text, inner)]
+    body += [line for text in choices(card, language, how) for line in wrap(text, inner)]
     return _boxed(card, body, language, columns=columns, number=number, ascii_only=ascii_only)
 
 
@@ -159,27 +170,46 @@ def _checked(card: Card, language: str, inner: int, label_width: int) -> list[st
     return lines
 
 
-def choices(card: Card, language: str) -> list[str]:
+APART = "   "
+"""What stands between two choices."""
+LOOKS = (("d", "details"), ("o", "timeline"), ("?", "help"), ("Esc", "later"))
+
+
+def choices(card: Card, language: str, how: Choices = Choices.KEYS) -> list[str]:
     """The lines of choices, the code line and the warning about a living executor."""
+    return [] if how is Choices.NONE else [*_choices(card, language, how), *_warnings(card, language, how)]
+
+
+def _choices(card: Card, language: str, how: Choices) -> list[str]:
     by_name = {str(action["action"]): action for action in card.get("actions") or ()}
-    shown = drawn(card)
+    shown, by_key = drawn(card), how is Choices.KEYS
 
     def named(names: Sequence[str]) -> str:
-        return "   ".join(f"{by_name[n]['key']} {by_name[n]['label']}" for n in names if n in shown)
+        return APART.join(
+            f"{by_name[n]['key'] if by_key else n} {by_name[n]['label']}" for n in names if n in shown
+        )
 
-    ask = f"a {say('ask_model', language)}" if "ask_model" in (card.get("looks") or ()) else ""
+    ask = f"a {say('ask_model', language)}" if by_key else ""
     lines = [
         named(("confirm", "deny", "reject")),
-        "   ".join(part for part in (named(("release", "retry")), ask) if part),
+        APART.join(part for part in (named(("release", "retry")), ask) if part),
         named(("inspect",)),
-        f"d {say('details', language)}   ? {say('help', language)}   Esc {say('later', language)}",
+        APART.join(f"{key} {say(word, language)}" for key, word in LOOKS) if by_key else "",
     ]
-    coded = [str(by_name[n]["key"]) for n in shown if by_name[n].get("enabled") and needs_code(n, card)]
-    if coded:
-        lines.append(say("code", language, keys=", ".join(coded), code=code_of(card)))
+    return [line for line in lines if line]
+
+
+def _warnings(card: Card, language: str, how: Choices) -> list[str]:
+    by_name = {str(action["action"]): action for action in card.get("actions") or ()}
+    coded = [
+        str(by_name[n]["key"]) if how is Choices.KEYS else n
+        for n in drawn(card)
+        if by_name[n].get("enabled") and needs_code(n, card)
+    ]
+    lines = [say("code", language, keys=", ".join(coded), code=code_of(card))] if coded else []
     if (card.get("executor") or {}).get("state") != "ended":
         lines.append(str(card["executor"]["sentence"]))
-    return [line for line in lines if line]
+    return lines
 
 
 def _boxed(
@@ -201,7 +231,7 @@ def _boxed(
 
 
 def _narrow(
-    card: Card, language: str, columns: int, *, number: tuple[int, int], ascii_only: bool, keys: bool
+    card: Card, language: str, columns: int, *, number: tuple[int, int], ascii_only: bool, how: Choices
 ) -> list[str]:
     """Without box and second id; labels get their own lines."""
     sign = mark(fact_key(card), ascii_only=ascii_only)
@@ -213,13 +243,28 @@ def _narrow(
         lines += [say("label_checked", language)]
         told = f"{check['sentence']} {grade_tag(check, language)}"
         lines += ["  " + line for line in wrap(told, columns - 2)]
-    if keys:
-        lines += [line for text in choices(card, language) for line in wrap(text, columns)]
+    if how is not Choices.NONE:
+        parts = [part for row in _choices(card, language, how) for part in row.split(APART)]
+        warned = [line for row in _warnings(card, language, how) for line in wrap(row, columns)]
+        lines += [*_packed(parts, columns), *warned]
     lines += wrap(str(card["command"]), columns)
     return [only_ascii(line) if ascii_only else line for line in lines]
 
 
-_ASCII = str.maketrans({"·": "-", "…": ".", "─": "-", "│": "|", "“": '"', "”": '"', "◇": "?"})
+def _packed(parts: Sequence[str], columns: int) -> list[str]:
+    """As many choices in a line as fit; one that is longer than a line is wrapped."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and width_of(lines[-1] + APART + part) <= columns:
+            lines[-1] += APART + part
+        else:
+            lines += wrap(part, columns)
+    return lines
+
+
+_ASCII = str.maketrans(
+    {"·": "-", "…": ".", "─": "-", "│": "|", "“": '"', "”": '"', "◇": "?", "┊": "|", "█": "#"}
+)
 
 
 def only_ascii(line: str) -> str:

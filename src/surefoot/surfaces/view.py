@@ -1,6 +1,6 @@
 """The one view model: facts of a snapshot, told in words. Pure.
 
-Owns: the card (UX-62), rows, run strip, resume and count lines, and the cleaning of
+Owns: the card (UX-62), rows, resume and count lines, and the cleaning of
 foreign text (UX-10). Does not own: what is true (`core.snapshot`), the texts (`words`),
 how anything is drawn (`plain`, `chat`).
 Promises: surface:same-story.
@@ -90,6 +90,18 @@ _OVERLAYS = (
     ("proven", "present_proof"),
     ("rejected", "rejected"),
 )
+
+
+def is_told_open(key: str) -> bool:
+    """Whether a row of UX-63 tells a call whose effect is not settled by a result or a person."""
+    return key in (
+        "unknown",
+        "present",
+        "postcondition_satisfied",
+        "absent_fenced",
+        "inspection_unknown",
+        "rejected",
+    )
 
 
 def _inspected_key(inspection: Mapping[str, Any]) -> str:
@@ -348,26 +360,6 @@ def wait_line(facts: Mapping[str, Any], language: str) -> str:
 def foreseen_line(call: Call, language: str, *, ascii_only: bool = False, others: Iterable[str] = ()) -> str:
     """A call whose end is proven and that the next owner will write down."""
     return f"{row(call, language, ascii_only=ascii_only, others=others)}  {say('foreseen', language)}"
-
-
-def run_strip(states: Sequence[str], deaths: Iterable[int] = (), *, ascii_only: bool = False) -> str:
-    """One cell per call in order, `◇` for unknown, `┊` after the call at which an owner died.
-
-    `states` are rows of UX-63; at most 60 cells, older ones folded with a count.
-    """
-    ends = set(deaths)
-    block, torn = ("#", "|") if ascii_only else ("█", "┊")
-    cells: list[str] = []
-    for index, key in enumerate(states):
-        cells.append(
-            block if key in ("succeeded", "confirmed", "present_proof") else mark(key, ascii_only=ascii_only)
-        )
-        if index in ends:
-            cells.append(torn)
-    if len(cells) <= 60:
-        return "".join(cells)
-    hidden = len(cells) - 54
-    return f"+{hidden} " + "".join(cells[-54:])
 
 
 def background_lines(

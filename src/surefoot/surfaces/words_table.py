@@ -322,6 +322,46 @@ SENTENCES: Mapping[str, Texts] = {
     ),
     "this_terminal": ("this terminal", "本终端", "本終端機"),
     "timeline": ("timeline", "时间线", "時間線"),
+    "looks_only": (
+        "Looking only: {requests} model requests at most, proven readers and `recovery`. Nothing else runs.",
+        "只查看：最多 {requests} 次模型请求，只用已证实的读取工具和 recovery，不执行其他操作。",
+        "只查看：最多 {requests} 次模型請求，只用已證實的讀取工具和 recovery，不執行其他操作。",
+    ),
+    "look_later": (
+        "A turn is running; ask the model to look when it has ended.",
+        "本轮仍在进行，结束后再让模型去查看。",
+        "本輪仍在進行，結束後再讓模型去查看。",
+    ),
+    "opinion": (
+        "{n} of {all} sentences name no call of this turn: they are opinion.",
+        "{all} 句中有 {n} 句没有指明本轮的调用，仅为意见。",
+        "{all} 句中有 {n} 句沒有指明本輪的呼叫，僅為意見。",
+    ),
+    "lane_model": ("model", "模型", "模型"),
+    "lane_waiting": ("waiting for you", "等待你", "等待你"),
+    "lane_provider": ("provider", "服务商", "服務商"),
+    "nothing_ran": ("Nothing has run here yet.", "这里还没有执行过任何操作。", "這裡還沒有執行過任何操作。"),
+    "timeline_head": (
+        "{session} · {start} to {end}",
+        "{session} · {start} 至 {end}",
+        "{session} · {start} 至 {end}",
+    ),
+    "timeline_death": (
+        "┊ the process died at {time}; the next one came after {length}",
+        "┊ 进程在 {time} 终止，{length} 后由下一个接续",
+        "┊ 行程在 {time} 終止，{length} 後由下一個接續",
+    ),
+    "strip_died": ("the process died at {time}", "进程在 {time} 终止", "行程在 {time} 終止"),
+    "picture_about": (
+        "One bar per call, left to right in time; {open} without a right end may have happened.",
+        "每次调用一条，按时间从左到右；{open} 条没有右端，可能已发生。",
+        "每次呼叫一條，按時間從左到右；{open} 條沒有右端，可能已發生。",
+    ),
+    "picture_strip": (
+        "Run of {session}: {calls} calls",
+        "{session} 的运行：{calls} 次调用",
+        "{session} 的執行：{calls} 次呼叫",
+    ),
     "help": ("help", "帮助", "說明"),
     "look_further": ("look further", "进一步检查", "進一步檢查"),
     "type_word": (
@@ -366,7 +406,6 @@ SENTENCES: Mapping[str, Texts] = {
         "無法讀取本專案的帳本：{reason}。帳本保持原樣，這裡不會開始任何工作階段。",
     ),
     "session_lost": ("known to the witness only", "只有见证文件知道它", "只有見證檔知道它"),
-    "session_dropped": ("dropped", "已清除", "已清除"),
     "session_dropped": ("dropped", "已清除", "已清除"),
     "session_unreadable": ("unreadable", "无法读取", "無法讀取"),
     "held": (

@@ -272,7 +272,7 @@ async def _without_a_person(stage: Stage, desk: Any, model: PlayedModel) -> int:
         await _go_on(stage, desk, model, _settled_word(desk))
         _last_lines(stage)
         return 0
-    stage.say(*_drawn(stage, shown[0], keys=False), "")
+    stage.say(*_drawn(stage, shown[0], how=plain.Choices.NONE), "")
     if stage.keep:
         where = f"SUREFOOT_HOME={stage.folder}/home surefoot -C {stage.folder}/project"
         stage.say(f"A person decides, in a terminal: {where} {shown[0]['command'].removeprefix('surefoot ')}")
@@ -372,7 +372,7 @@ class Deciding:
 
     def _show(self) -> None:
         self._card = view.cards(self._desk.snapshot(), LANGUAGE)[0]
-        self._stage.say(*_drawn(self._stage, self._card, keys=True))
+        self._stage.say(*_drawn(self._stage, self._card, how=plain.Choices.KEYS))
         self._keys.show(self._card, _now_ms())
 
     async def _look(self, name: str) -> None:
@@ -383,6 +383,15 @@ class Deciding:
             from surefoot.surfaces.chat_lines import details
 
             self._stage.say(*details(self._card))
+        elif name == "timeline":
+            from surefoot.surfaces import pictures
+
+            session = self._desk.controller.session
+            entries = await session.ledger.read(session.session_id)
+            run = pictures.run_of(session.session_id, entries, list(session.book))
+            self._stage.say(*pictures.timeline_text(run, LANGUAGE, ascii_only=self._stage.ascii_only))
+        elif name == "ask_model":
+            self._stage.say("The model of this demo follows a script and cannot look. You can: press i.")
         elif name == "help":
             self._stage.say(
                 "One letter decides when it stands alone for a moment. Esc leaves everything as it is."
@@ -405,9 +414,9 @@ class Deciding:
         return True
 
 
-def _drawn(stage: Stage, card: Mapping[str, Any], *, keys: bool) -> list[str]:
+def _drawn(stage: Stage, card: Mapping[str, Any], *, how: plain.Choices) -> list[str]:
     columns = min(shutil.get_terminal_size((80, 24)).columns - 1, 80)
-    return plain.draw_card(card, LANGUAGE, columns=columns, ascii_only=stage.ascii_only, keys=keys)
+    return plain.draw_card(card, LANGUAGE, columns=columns, ascii_only=stage.ascii_only, how=how)
 
 
 def _now_ms() -> float:

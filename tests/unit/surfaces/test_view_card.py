@@ -245,12 +245,6 @@ def test_short_ids_are_the_shortest_unique_ending_of_at_least_four() -> None:
     assert view.short_id(others[0], others) == "att_a7f3a"
 
 
-def test_ux_133_the_run_strip_folds_what_is_older_than_sixty_cells() -> None:
-    assert view.run_strip(["succeeded", "unknown"], [1]) == "█◇┊"
-    long = view.run_strip(["succeeded"] * 100)
-    assert len(long) <= 60 and long.startswith("+46 ")
-
-
 def test_ux_18_the_stop_line_counts_each_kind_once() -> None:
     line = view.stop_line({"succeeded": 2, "unknown": 1, "not_started": 1}, "en")
     assert line == "stopped: 2 done · 1 may have happened · 1 never started"

@@ -110,7 +110,7 @@ def test_ux_65_every_code_of_the_rules_has_a_sentence_of_its_own() -> None:
         "executor_alive", "storage_failed", "retry_disabled", "retry_attempts_spent", "retry_rejected",
         "retry_executor_alive", "retry_tool_missing", "retry_verifier_missing", "retry_scope_changed",
         "retry_effect_not_absent", "retry_target_changed", "recovery_unavailable", "recovery_stale",
-        "recovery_spent",
+        "recovery_spent", "question_unknown", "question_closed", "question_not_shown",
     }  # fmt: skip
     assert codes <= set(words.REFUSALS)
     assert {"descendant_of_tool", "inside_tool_body", "assurance_too_low", "code_missing"} <= set(

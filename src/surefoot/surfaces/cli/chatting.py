@@ -23,7 +23,7 @@ from surefoot.core.model import Kind, Notice
 from surefoot.errors import RecoveryRefused, UsageError
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
 from surefoot.runtime.permission import mode_of
-from surefoot.surfaces import incident_card, notices, plain, view
+from surefoot.surfaces import incident_card, notices, pictures, plain, view
 from surefoot.surfaces.asking import permission_lines
 from surefoot.surfaces.cli import running
 from surefoot.surfaces.cli.naming import known_as
@@ -37,6 +37,12 @@ SHOWN_FILE_BYTES = 1024 * 1024
 LISTED = 10
 LAST_ENTRIES = 200
 LAST_LINES = 8
+LOOK_REQUESTS = 8
+LOOK = """Look only, and change nothing: find out whether this call took effect.
+{attempt} · {summary}
+Use read-only tools; everything else is refused in this turn. Report what you found with the `recovery` tool, and name
+in your answer, for each thing you say, the attempt id of the read that shows it. The person decides, not you."""
+"""What the model is given when a person asks it to look."""
 
 
 def chat_run(wish: Wish) -> int:
@@ -148,6 +154,20 @@ class _Driver:
         code, reason = str(done.body["code"]), done.body.get("reason")
         raise RecoveryRefused(refusal(code, self.wish.look.language, reason=reason), code=code, reason=reason)
 
+    @property
+    def look_requests(self) -> int:
+        return LOOK_REQUESTS
+
+    async def ask_to_look(self, card: Mapping[str, Any]) -> Any:
+        """A turn in which the model may only look, with a budget of its own (UX-116)."""
+        controller = self._controller
+        steps = controller.max_steps
+        controller.people.looking, controller.max_steps = True, LOOK_REQUESTS
+        try:
+            return await controller.submit(LOOK.format(attempt=card["attemptId"], summary=card["summary"]))
+        finally:
+            controller.people.looking, controller.max_steps = False, steps
+
     async def stop(self) -> None:
         if self._controller is not None:
             await self._controller.stop()
@@ -195,6 +215,8 @@ class _Driver:
         if word == "/recover-context":
             card = await self._controller.incidents.card()
             return [] if card is None else incident_card.lines(card, self.wish.look.language)
+        if word == "/timeline":
+            return await self._timeline()
         if word == "/usage":
             return await self._usage()
         if word == "/clear":
@@ -204,6 +226,13 @@ class _Driver:
         if word == "/rewind":
             return await self._rewritten(self._controller.rewriting.rewind(rest.strip() or None))
         return [f"{word} shows nothing here"]
+
+    async def _timeline(self) -> list[str]:
+        """The picture of this session, up to now (UX-132)."""
+        look = self.wish.look
+        run = await _picture(self._controller)
+        columns = shutil.get_terminal_size((80, 24)).columns
+        return pictures.timeline_text(run, look.language, columns=columns, ascii_only=look.ascii_only)
 
     async def _rewritten(self, work: Awaitable[Mapping[str, Any]]) -> list[str]:
         """What became of the model's view; the record of the session stays whole (TR-93, TR-95)."""
@@ -351,12 +380,25 @@ async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) 
         minutes = round(limits["owner_deaths_seconds"] / 60)
         lines.append(say("crash_loop", look.language, n=deaths, minutes=minutes))
     lines.append(view.resume_line(name, facts["settled"], facts["open"], look.language))
+    run = await _picture(opened.controller)
+    strip = pictures.strip_text(run, ascii_only=look.ascii_only)
+    died = [fold.start_ms for fold in run.folds if fold.death]
+    if strip:
+        when = f"  {say('strip_died', look.language, time=view.local_time(died[-1]))}" if died else ""
+        lines.append(strip + when)
     lines += _background(facts.get("background") or (), look)
     _write(look, lines)
     again = view.rerun_line(facts["willRunAgain"], look.language)
     asked = view.reask_line(facts["willAskAgain"], look.language)
     ended = facts["open"] == 0 and again is None and asked is None
     return () if ended else tuple(line for line in (again, asked, say("how_to_go_on", look.language)) if line)
+
+
+async def _picture(controller: Any) -> pictures.Run:
+    """What a picture of the session there is shows."""
+    session = controller.session
+    entries = await session.ledger.read(session.session_id)
+    return pictures.run_of(session.session_id, entries, list(session.book))
 
 
 def _background(resources: Sequence[Mapping[str, Any]], look: Look) -> list[str]:

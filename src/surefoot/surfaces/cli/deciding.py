@@ -48,7 +48,8 @@ def draw(call: Mapping[str, Any], snapshot: Mapping[str, Any], look: Look, *, to
     """Print the card of a call."""
     made = view.card(call, snapshot, look.language)
     columns = min(look.columns, 80)
-    lines = plain.draw_card(made, look.language, columns=columns, ascii_only=look.ascii_only)
+    how = plain.Choices.WORDS  # a command's question takes words, not keys (UX-77)
+    lines = plain.draw_card(made, look.language, columns=columns, ascii_only=look.ascii_only, how=how)
     if made.get("arguments"):
         lines.append(f"arguments: {view.clean(made['arguments'])}")
     (say_lines if to_output else complain)(lines)

@@ -24,6 +24,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "recover": ("recover:recover", "Calls that may have happened: list, look, decide."),
     "recover-context": ("recovering:recover_context", ""),
     "session": ("sessions:session", "Sessions of this project: list, show, resume."),
+    "timeline": ("timelines:timeline", "What ran when in a session, and where it died."),
     "sessions": ("sessions:session", ""),
     "ledger": ("ledgers:ledger", "The ledger of this project: verify, path, prune."),
     "config": ("configs:config", "Settings and where each comes from: show, path."),

@@ -193,7 +193,7 @@ class _Run:
             complain(
                 plain.draw_card(
                     card, look.language, columns=min(look.columns, 80), number=numbers,
-                    ascii_only=look.ascii_only, keys=False,
+                    ascii_only=look.ascii_only, how=plain.Choices.NONE,
                 )
             )  # fmt: skip
         self._say_background(self.tally.background)

@@ -22,14 +22,16 @@ from typing import Any, TypeVar
 from surefoot.config import Settings, load_settings
 from surefoot.core.admission import Controls, attempt_facts
 from surefoot.core.lifecycle import Book
-from surefoot.core.model import ExecutorState, Owner, Receipt, State
+from surefoot.core.model import Entry, ExecutorState, Owner, Receipt, State
 from surefoot.core.recovery import Seen, decide, facts_of
 from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
 from surefoot.errors import SessionMissing, SurefootError
 from surefoot.ledger.port import Ledger, SessionRow
-from surefoot.surfaces.view import summary_of, with_summaries
+from surefoot.surfaces.view import fact_key, summary_of, with_summaries
 
 T = TypeVar("T")
+STRIP_CELLS = 12
+"""Calls whose state a list of sessions shows; the rest is a count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,7 @@ async def find_session(settings: Settings, reference: str | None) -> tuple[Place
     if not found and len(reference) == 30:
         every, _ = await rows_of(places_of(settings, every=True))
         found = [item for item in every if item[1].session_id == reference]
-    return _single(found, reference, [item[1].session_id for item in found])
+    return _single(found, reference, [item[1].session_id for item in found], "surefoot session list")
 
 
 async def find_attempt(settings: Settings, reference: str) -> tuple[Place, SessionRow, Receipt]:
@@ -145,14 +147,16 @@ async def find_attempt(settings: Settings, reference: str) -> tuple[Place, Sessi
     return _single(found, reference, [receipt.attempt_id for _, _, receipt in found])
 
 
-def _single(found: list[T], reference: str, names: list[str]) -> T:
+def _single(
+    found: list[T], reference: str, names: list[str], where: str = "surefoot recover list --all"
+) -> T:
     if len(found) == 1:
         return found[0]
     if not found:
-        raise SessionMissing(
-            f"Nothing here is called {reference!r}.", next_command="surefoot recover list --all-sessions"
-        )
-    raise SessionMissing(f"{reference!r} is not unique: {', '.join(sorted(names)[:6])}. Give more of it.")
+        raise SessionMissing(f"Nothing here is called {reference!r}.", next_command=where)
+    raise SessionMissing(
+        f"{reference!r} is not unique: {', '.join(sorted(names)[:6])}. Give more of it.", next_command=where
+    )
 
 
 def directory_of(place: Place, row: SessionRow) -> Path:
@@ -187,13 +191,29 @@ async def read_snapshot(place: Place, row: SessionRow, settings: Settings) -> di
         return await _snapshot(ledger, place, row, settings, background_in(place))
 
 
-async def _snapshot(
-    ledger: Ledger,
-    place: Place,
-    row: SessionRow,
-    settings: Settings,
-    background: list[dict[str, Any]],
-) -> dict[str, Any]:
+async def read_listed(place: Place, row: SessionRow, settings: Settings) -> tuple[dict[str, Any], list[str]]:
+    """The snapshot of a session, without what runs in the background, and the rows of UX-63 of its last calls."""
+    async with reader(place) as ledger:
+        book, foreseen = await _book_as_found(ledger, place, row, settings)
+        last = [book.get(attempt_id) for attempt_id in book.ids()[-STRIP_CELLS:]]
+        value = _told(book, foreseen, place, row, settings, background=[])
+    return value, [fact_key(receipt.to_json()) for receipt in last if receipt is not None]
+
+
+async def read_run(
+    place: Place, row: SessionRow, settings: Settings
+) -> tuple[list[Entry], list[Receipt], bool]:
+    """What a picture of a session is made of, and whether its last owner died with nobody after it."""
+    async with reader(place) as ledger:
+        entries = await ledger.read(row.session_id)
+        book, foreseen = await _book_as_found(ledger, place, row, settings)
+        return entries, list(book), bool(foreseen)
+
+
+async def _book_as_found(
+    ledger: Ledger, place: Place, row: SessionRow, settings: Settings
+) -> tuple[Book, list[Receipt]]:
+    """The receipts of a session with what the next owner will find of those a dead one left."""
     book = await ledger.receipts(row.session_id)
     # Only what is asked for is parsed, so that a long session is listed as fast as its open calls.
     foreseen = []
@@ -203,6 +223,29 @@ async def _snapshot(
         if found is not receipt:
             book.suppose(found)
             foreseen.append(found)
+    return book, foreseen
+
+
+async def _snapshot(
+    ledger: Ledger,
+    place: Place,
+    row: SessionRow,
+    settings: Settings,
+    background: list[dict[str, Any]],
+) -> dict[str, Any]:
+    book, foreseen = await _book_as_found(ledger, place, row, settings)
+    return _told(book, foreseen, place, row, settings, background=background)
+
+
+def _told(
+    book: Book,
+    foreseen: list[Receipt],
+    place: Place,
+    row: SessionRow,
+    settings: Settings,
+    *,
+    background: list[dict[str, Any]],
+) -> dict[str, Any]:
     shown, more = select(book)
     facts = SessionFacts(
         session_path=f"{place.project}/{row.session_id}",

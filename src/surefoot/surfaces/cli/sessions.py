@@ -42,37 +42,45 @@ def list_(every: bool, as_json: bool) -> None:
     look = look_here(settings.language)
     complain(f"{one.error.code}: {one.place.project}: {one.error.message}" for one in broken)
     if as_json:
-        say_json([{**_facts(row), "project": place.project} for place, row in found])
+        say_json([{**_facts(one.row), "project": one.place.project} for one in found])
         return
-    ids = [row.session_id for _, row in found]
+    ids = [one.row.session_id for one in found]
     now = int(time.time() * 1000)
-    began = reading.run(lambda: _first_words(found))
-    rows = [_row(row, ids, now, look, began.get(row.session_id, "-")) for _, row in found]
+    began = reading.run(lambda: _first_words([(one.place, one.row) for one in found]))
+    rows = [_row(one, ids, now, look, began.get(one.row.session_id, "-")) for one in found]
     say_lines(headed(rows, "head_sessions", look.language) or [say("no_session", look.language)])
 
 
-async def _listed(
-    settings: Settings, *, every: bool
-) -> tuple[list[tuple[reading.Place, SessionRow]], list[reading.Unreadable]]:
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Listed:
+    """A session of the list; `last` are the rows of UX-63 of its last calls."""
+
+    place: reading.Place
+    row: SessionRow
+    last: Sequence[str] = ()
+
+
+async def _listed(settings: Settings, *, every: bool) -> tuple[list[_Listed], list[reading.Unreadable]]:
     """Sessions with their open calls as a next owner would find them: a killed run has written none."""
     rows, broken = await reading.rows_of(reading.places_of(settings, every=every))
     found = []
     for place, row in rows:
         try:
-            found.append((place, await _as_found(place, row, settings)))
+            found.append(await _as_found(place, row, settings))
         except SurefootError as error:
             broken.append(reading.Unreadable(place, error))
-            found.append((place, row))
-    found.sort(key=lambda item: (item[1].open_calls == 0, -item[1].changed_ms))
+            found.append(_Listed(place, row))
+    found.sort(key=lambda one: (one.row.open_calls == 0, -one.row.changed_ms))
     return found, broken
 
 
-async def _as_found(place: reading.Place, row: SessionRow, settings: Settings) -> SessionRow:
+async def _as_found(place: reading.Place, row: SessionRow, settings: Settings) -> _Listed:
     if not row.calls or row.status != "ok":
-        return row
-    snapshot = await reading.read_snapshot(place, row, settings)
+        return _Listed(place, row)
+    snapshot, last = await reading.read_listed(place, row, settings)
     opened = sum(1 for call in snapshot["calls"] if view.is_card(call))
-    return dataclasses.replace(row, open_calls=max(opened, row.open_calls if snapshot["more"] else 0))
+    counted = dataclasses.replace(row, open_calls=max(opened, row.open_calls if snapshot["more"] else 0))
+    return _Listed(place, counted, last)
 
 
 async def _first_words(places: Sequence[tuple[reading.Place, SessionRow]]) -> dict[str, str]:
@@ -89,7 +97,8 @@ async def _first_words(places: Sequence[tuple[reading.Place, SessionRow]]) -> di
     return found
 
 
-def _row(row: SessionRow, ids: list[str], now_ms: int, look: Look, began: str) -> list[str]:
+def _row(one: _Listed, ids: list[str], now_ms: int, look: Look, began: str) -> list[str]:
+    row = one.row
     state = f"session_{row.status}" if row.status != "ok" else None
     sign = "?" if look.ascii_only else "◇"
     named = row.name or (say(state, look.language) if state else began)
@@ -97,7 +106,7 @@ def _row(row: SessionRow, ids: list[str], now_ms: int, look: Look, began: str) -
         view.short_id(row.session_id, ids),
         f"{sign}{row.open_calls}" if row.open_calls else "",
         view.age(now_ms - row.changed_ms),
-        str(row.calls),
+        f"{row.calls} {strip_of(one.last, ascii_only=look.ascii_only)}".rstrip(),
         view.clean(row.model or "-"),
         plain.only_ascii(view.clean(named)) if look.ascii_only else view.clean(named),
         view.clean(row.directory),
@@ -223,6 +232,8 @@ class _Told:
         if died and turns and turns[-1] in ("running", "waiting_user"):
             lines.append(f"· {say('turn_open', self.language)}")
         return lines
+
+
 
 
 @session.command("fork")

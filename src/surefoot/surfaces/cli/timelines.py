@@ -1,0 +1,53 @@
+"""`surefoot timeline`: the pictures of a run, as text or as SVG.
+
+Owns: which picture is printed where. Does not own: the pictures (`pictures`, `pictures_svg`), reading
+(`reading`). Reads only (UX-4).
+"""
+
+from __future__ import annotations
+
+import shutil
+
+import click
+
+from surefoot.errors import UsageError
+from surefoot.surfaces import pictures, pictures_svg, plain
+from surefoot.surfaces.cli import reading
+from surefoot.surfaces.cli.output import look_here, say_lines
+
+
+@click.command()
+@click.argument("reference", required=False)
+@click.option("--text", "as_text", is_flag=True, help="As text, which is also what it is without a flag.")
+@click.option("--svg", "as_svg", is_flag=True, help="As one SVG: surefoot timeline --svg > run.svg")
+@click.option("--strip", is_flag=True, help="The run strip alone: one cell per call.")
+@click.option("--theme", type=click.Choice(list(pictures_svg.THEMES)), default="light", help="Of the SVG.")
+@click.option("--width", type=click.IntRange(40, 4000), help="Columns of the text, pixels of the SVG.")
+def timeline(
+    reference: str | None, as_text: bool, as_svg: bool, strip: bool, theme: str, width: int | None
+) -> None:
+    """What ran when in a session, and where its process died."""
+    if as_text and as_svg:
+        raise UsageError("Choose one of --text and --svg.", next_command="surefoot timeline --svg > run.svg")
+    settings = reading.settings_here()
+    look = look_here(settings.language)
+
+    async def work() -> pictures.Run:
+        place, row = await reading.find_session(settings, reference)
+        entries, receipts, died = await reading.read_run(place, row, settings)
+        return pictures.run_of(row.session_id, entries, receipts, died=died)
+
+    run = reading.run(work)
+    if as_svg:
+        drawn = (
+            pictures_svg.strip_svg(run, look.language, theme=theme)
+            if strip
+            else pictures_svg.timeline_svg(run, look.language, width=width or 960, theme=theme)
+        )
+        say_lines([drawn.rstrip("\n")])
+        return
+    lines = [pictures.strip_text(run, ascii_only=look.ascii_only)]
+    if not strip:
+        columns = width or shutil.get_terminal_size((80, 24)).columns
+        lines += pictures.timeline_text(run, look.language, columns=columns, ascii_only=look.ascii_only)
+    say_lines(plain.only_ascii(line) if look.ascii_only else line for line in lines if line)

@@ -1,0 +1,55 @@
+"""What a chat needs of the session behind it, and of the terminal in front of it.
+
+Owns: `Driver` and `Screen`. Does not own: the chat (`chat`), the session (`cli.chatting`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+
+class Driver(Protocol):
+    """What the chat needs of a session; made by the command line."""
+
+    session_id: str
+    model: str
+    mode: str
+    state: str
+    look_requests: int
+    """The most model requests of a turn that only looks."""
+
+    def snapshot(self) -> Mapping[str, Any]: ...
+
+    def still_ending(self) -> Mapping[str, float]: ...
+
+    async def submit(self, text: str) -> Any: ...
+
+    async def go_on(self, recovering: str | None = None) -> Any: ...
+
+    async def ask_to_look(self, card: Mapping[str, Any]) -> Any: ...
+
+    async def stop(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def take_parked(self) -> list[str]: ...
+
+    async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]: ...
+
+    async def command(self, word: str, rest: str) -> list[str]: ...
+
+    def set_mode(self, mode: str) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """How the chat is drawn here."""
+
+    language: str
+    columns: Callable[[], int]
+    ascii_only: bool
+    write: Callable[[str], None]
+    colour: bool = False
+    """Whether styles may be written; without them text stays as it came."""
