@@ -54,6 +54,27 @@ PRUNED: Mapping[str, Texts] = {
         "{sessions} 个会话将永久失去其内容、参数和结果；每次写入的调用仍留下一行。要清除吗？",
         "{sessions} 個工作階段將永久失去其內容、參數和結果；每次寫入的呼叫仍留下一行。要清除嗎？",
     ),
+    "ask_one": (
+        "Session {session} loses its words, arguments and results for good; a line for each call that wrote stays. "
+        "Drop it?",
+        "会话 {session} 将永久失去其内容、参数和结果；每次写入的调用仍留下一行。要清除吗？",
+        "工作階段 {session} 將永久失去其內容、參數和結果；每次寫入的呼叫仍留下一行。要清除嗎？",
+    ),
+    "type_id": (
+        "{calls} calls in it may have happened; their arguments and evidence go for good. Type {short} to drop it",
+        "其中 {calls} 次调用可能已发生；它们的参数和证据将永久消失。要清除请输入 {short}",
+        "其中 {calls} 次呼叫可能已發生；它們的參數和證據將永久消失。要清除請輸入 {short}",
+    ),
+    "undecided": (
+        "{calls} calls in it may have happened and nobody has decided about them.",
+        "其中 {calls} 次调用可能已发生，还没有人决定。",
+        "其中 {calls} 次呼叫可能已發生，還沒有人決定。",
+    ),
+    "removed": (
+        "{session}: dropped ({payloads} entries)",
+        "{session}：已清除（{payloads} 条记录）",
+        "{session}：已清除（{payloads} 筆記錄）",
+    ),
     "no_ledger": (
         "There is no ledger in this project yet.",
         "该项目还没有账本。",

@@ -45,7 +45,7 @@ def prune_command(age: str | None, every: bool, dry_run: bool, yes: bool, as_jso
     wish = _wish(settings, age)
     places = reading.places_of(settings, every=every)
     if not dry_run:
-        _check_person(settings)
+        check_person(settings)
         if age is not None and not yes:
             _ask(settings, places, wish)
     done = _each(places, replace(wish, dry_run=dry_run))
@@ -72,7 +72,7 @@ def _wish(settings: Settings, age: str | None) -> Wish:
     return Wish(before_ms, now_ms - blob_age_ms, getpass.getuser())
 
 
-def _check_person(settings: Settings) -> None:
+def check_person(settings: Settings) -> None:
     """Nothing that descends from a tool takes evidence away (TR-130)."""
     from surefoot.tools.processes.ancestry import descent_here
 

@@ -21,6 +21,7 @@ from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import incident_card, plain, view
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import Look, complain, headed, look_here, say_json, say_lines
+from surefoot.surfaces.cli.removing import rename_command, rm_command
 from surefoot.surfaces.pictures import strip_of
 from surefoot.surfaces.words import say
 
@@ -234,6 +235,10 @@ class _Told:
         return lines
 
 
+
+
+session.add_command(rename_command)
+session.add_command(rm_command)
 
 
 @session.command("fork")
