@@ -38,6 +38,7 @@ from surefoot.providers.port import Reply, TextDelta, Usage
 from surefoot.providers.written import CUT_FINISHES
 from surefoot.runtime import refused as refusals
 from surefoot.runtime.actions import Actions
+from surefoot.runtime.answering import Answering
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.batches import as_calls, dispatch, run_batch
 from surefoot.runtime.climbing import Climber
@@ -97,6 +98,7 @@ class Controller:
         people.answered = self.incidents.answered
         people.on_notice = self.notify
         people.on_waiting = self._waiting
+        self.answering = Answering(session, people, actions.seen)
         barrier.on_progress = lambda attempt, text: self.notify(
             Notice("progress", {"attemptId": attempt, "text": text})
         )

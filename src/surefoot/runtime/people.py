@@ -40,6 +40,7 @@ class Answer:
     verdict: str
     text: str = ""
     by: str | None = None
+    channel: str = "chat"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class PermissionAnswer:
     scope: str = "once"
     by: str | None = None
     words: str = ""
+    channel: str = "chat"
 
 
 class Asker(Protocol):
@@ -95,6 +97,9 @@ class People:
         self._place = place
         self._scheduler: Scheduler = session.scheduler
         self._pending: dict[str, Any] = {}
+        self._given: dict[str, Any] = {}
+        """Question id → future of an answer that comes by that id instead of from the asker (TR-167)."""
+        self._recorded: dict[str, Any] = {}
         self._granted: set[tuple[str, tuple[str, ...] | None]] = set()
 
     @property
@@ -153,13 +158,14 @@ class People:
             directory=str(self._place.directory),
             why=verdict.reason,
         )
+        question_id = self._permission_id(looked)
         # Shares the commit of the turn that now waits; after a crash it is known that somebody was being asked.
         asked = self._scheduler.spawn(
-            self.session.append(_permission_question(looked, question, self._permission_id(looked))), "ask"
+            self.session.append(_permission_question(looked, question, question_id)), "ask"
         )
         asked.add_done_callback(self._scheduler.heard)
         answer = await self._wait_for(
-            question.attempt_id,
+            question_id,
             asker.permission(question),
             PermissionAnswer("withdrawn"),
             durable=asked,
@@ -169,10 +175,10 @@ class People:
             "argumentDigest": arguments.digest,
             "verdict": answer.verdict,
             "by": answer.by,
-            "channel": "chat",
+            "channel": answer.channel,
             "at": self._scheduler.now_ms(),
         }
-        await self.session.append(Draft(Kind.APPROVAL, approval))
+        await self._record(question_id, Draft(Kind.APPROVAL, approval))
         if answer.verdict != "approved":
             code = "permission_denied" if answer.verdict == "denied" else "approval_expired"
             self.denials.append({"tool": tool.name, "attemptId": question.attempt_id, "by": "person"})
@@ -184,8 +190,8 @@ class People:
     def _permission_id(self, looked: Looked) -> str:
         """A permission that a dead owner was asking for keeps its id (UX-42)."""
         earlier = [one.attempt_id for one in self.session.book.attempts(looked.call.call_id)]
-        known = [self.session.permissions[one] for one in earlier if one in self.session.permissions]
-        return known[-1] if known else self._scheduler.new_id("qst")
+        known = self.session.questions.of(earlier)
+        return self._scheduler.new_id("qst") if known is None or known.verdict else known.question_id
 
     # Questions --------------------------------------------------------------------------------
 
@@ -212,15 +218,16 @@ class People:
             "text": answer.text,
             "verdict": answer.verdict,
             "by": answer.by,
-            "channel": "chat",
+            "channel": answer.channel,
         }
-        await self.session.append(Draft(Kind.ANSWER, closing))
+        await self._record(question_id, Draft(Kind.ANSWER, closing))
         return answer
 
     def _question_id(self, attempt: LiveAttempt) -> str | None:
         """A question asked again after a crash keeps its id (TR-169)."""
         earlier = [one.attempt_id for one in self.session.book.attempts(attempt.call_id)]
-        return next((self.session.asked[one] for one in reversed(earlier) if one in self.session.asked), None)
+        known = self.session.questions.of(earlier)
+        return None if known is None or known.permission else known.question_id
 
     async def _wait_for(
         self, key: str, asking: Awaitable[Any], withdrawn: Any, *, durable: Any = None
@@ -233,15 +240,44 @@ class People:
             return await asking
 
         task = self._scheduler.spawn(waiting(), f"ask {key}")
+        given = self._given[key] = self._scheduler.future()
         self._pending[key] = task
         try:
             await self.on_waiting(True)
-            await self._scheduler.wait(task)
+            await self._scheduler.first(task, given)
+            if given.done():
+                return given.result()
             return withdrawn if task.cancelled() else task.result()
         finally:
+            del self._given[key]
             task.cancel()
             del self._pending[key]
             await self.on_waiting(bool(self._pending))
+
+    async def deliver(self, question_id: str, answer: Answer | PermissionAnswer) -> bool:
+        """Give a question that is being shown the answer that names it; False when it is not shown (any more).
+
+        True once the answer is durable. Raises `LedgerError` when it could not be recorded.
+        """
+        given = self._given.get(question_id)
+        if given is None or given.done() or self._pending[question_id].done():
+            return False
+        recorded = self._recorded[question_id] = self._scheduler.future()
+        recorded.add_done_callback(self._scheduler.heard)  # whoever delivered it may be gone
+        given.set_result(answer)
+        return bool(await recorded)
+
+    async def _record(self, question_id: str, draft: Draft) -> None:
+        """Close a question durably, and tell whoever delivered its answer from outside."""
+        recorded = self._recorded.pop(question_id, None)
+        try:
+            await self.session.append(draft)
+        except BaseException as error:
+            if recorded is not None:
+                recorded.set_exception(error)
+            raise
+        if recorded is not None:
+            recorded.set_result(True)
 
     def withdraw(self) -> None:
         """Stop: every pending question is taken back; none of them counts as consent (TR-168)."""

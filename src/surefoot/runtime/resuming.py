@@ -186,7 +186,8 @@ class Resuming:
     def pending_permissions(self) -> list[Receipt]:
         """The calls a dead owner was asking a permission for, in call order; nobody has answered (UX-42)."""
         book = self._session.book
-        asked = [found for found in map(book.get, self._session.permissions) if found is not None]
+        attempts = [one.attempt_id for one in self._session.questions.open_permissions()]
+        asked = [found for found in map(book.get, attempts) if found is not None]
         return [one for one in asked if self._is_pending(one)]
 
     def _is_pending(self, receipt: Receipt) -> bool:
@@ -203,8 +204,10 @@ class Resuming:
         for old in self.pending_permissions():
             if self.person() and OFF_BRANCH not in old.notes and not self._barrier.stopping:
                 receipts.append(await self._again(old, supersedes=None))
-                del self._session.permissions[old.attempt_id]
+            asked = self._session.questions.of([old.attempt_id])
+            if asked is None or asked.verdict is not None:
                 continue
+            # Nobody was asked: nobody is there, or rules of today need no person any more.
             verdict = {
                 "attemptId": old.attempt_id,
                 "argumentDigest": old.argument_digest,

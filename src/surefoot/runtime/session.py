@@ -16,6 +16,7 @@ from surefoot.core.guards import Guards
 from surefoot.core.history import History
 from surefoot.core.incident import Incident, incidents_of
 from surefoot.core.model import BarrierLevel, Draft, Entry, Kind, Owner
+from surefoot.core.questions import Questions
 from surefoot.core.turns import Newest
 from surefoot.errors import LedgerError, LedgerUncertain, StaleEpoch
 from surefoot.ledger.cover import COVER_MS
@@ -76,17 +77,12 @@ class Session:
         """Why no tool may start now: the last write failed (TR-26). Cleared by the next one that succeeds."""
         self.on_lost: Callable[[], None] = lambda: None
         self.guards = Guards()
-        self.asked: dict[str, str] = {}
-        """Attempt → question id of every question put so far (TR-169)."""
+        self.questions = Questions()
         self.newest_turn = Newest()
-        self.permissions: dict[str, str] = {}
-        """Attempt → question id of every permission that was asked for and has no verdict yet (UX-42)."""
         self.incidents: list[Incident] = []
         """Every incident record so far, oldest first; the newest of an id is that incident (PR-19)."""
         self.record_lost_at: int | None = None
         """Length of the model view when the ledger's tail was found lost (PR-99)."""
-        self.answered: set[str] = set()
-        """Attempts whose question has a stored answer of a person."""
         self._history: History | None = None
         self._times = times
         self._lease_until_boot_ms = 0
@@ -242,14 +238,8 @@ class Session:
             self.incidents += incidents_of([entry])
         elif entry.kind == Kind.NOTICE and entry.payload.get("code") == RECORD_LOST:
             self.record_lost_at = int(entry.payload.get("view") or 0)
-        elif entry.kind == Kind.QUESTION and entry.payload.get("permission"):
-            self.permissions[entry.payload["attemptId"]] = entry.payload["questionId"]
-        elif entry.kind == Kind.APPROVAL:
-            self.permissions.pop(entry.payload["attemptId"], None)
-        elif entry.kind == Kind.QUESTION:
-            self.asked[entry.payload["attemptId"]] = entry.payload["questionId"]
-        elif entry.kind == Kind.ANSWER and entry.payload.get("verdict") == "answered":
-            self.answered.add(entry.payload["attemptId"])
+        elif entry.kind in (Kind.QUESTION, Kind.ANSWER, Kind.APPROVAL):
+            self.questions.apply(entry)
 
     def _cover(self, entry: Entry) -> None:
         payload = entry.payload

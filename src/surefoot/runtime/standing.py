@@ -95,7 +95,7 @@ class Standing:
         scheduler, book = self._session.scheduler, self._session.book
         seen = recovery.Seen(
             executor=executor,
-            answered=receipt.attempt_id in self._session.answered,
+            answered=receipt.attempt_id in self._session.questions.answered,
             boot_id=self._policy.boot_id,
             now_boot_ms=scheduler.boot_ms(),
             intents=self._intents(receipt),

@@ -188,6 +188,17 @@ REFUSALS: Mapping[str, Texts] = {
     ),
     "attempt_unknown": ("There is no such call here.", "这里没有这次调用。", "這裡沒有這次呼叫。"),
     "already_resolved": ("This call was decided before.", "这次调用先前已有决定。", "這次呼叫先前已有決定。"),
+    "question_unknown": ("There is no such question here.", "这里没有这个问题。", "這裡沒有這個問題。"),
+    "question_closed": (
+        "This question was closed before. Your answer is kept and was not delivered.",
+        "这个问题先前已关闭。你的回答已保留，但没有送达。",
+        "這個問題先前已關閉。你的回答已保留，但沒有送達。",
+    ),
+    "question_not_shown": (
+        "This question is asked again when the session goes on. Answer it then.",
+        "会话继续时会再次提出这个问题，请届时回答。",
+        "工作階段繼續時會再次提出這個問題，請屆時回答。",
+    ),
     "person_required": ("Only a person may decide this.", "这只能由人决定。", "這只能由人決定。"),
     "inspection_required": ("Look first: inspect it.", "请先检查。", "請先檢查。"),
     "inspection_stale": (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Callable, Coroutine
 from typing import Any
 
@@ -217,6 +218,19 @@ def test_ux_42_tr_168_where_nobody_can_be_asked_the_open_question_is_withdrawn_a
         [receipt] = second.session.book
         assert (receipt.approval or {})["verdict"] == "withdrawn" and not rig.world.bodies
         assert any("withdrawn" in getattr(one, "text", "") for one in second.model.asked[0])
+
+    play(main)
+
+
+def test_ux_42_a_question_that_rules_of_today_no_longer_ask_is_closed_and_the_call_runs() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("denied")
+        before = await died_while_asking(rig)
+        second = await rig.own(dataclasses.replace(asking(rig, person), ask=[]))
+        await second.do(second.controller.go_on())
+        assert not person.asked and rig.world.count("a") == 1
+        asked = second.session.questions.get(before["questionId"])
+        assert asked is not None and asked.verdict == "withdrawn"
 
     play(main)
 
