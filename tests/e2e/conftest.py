@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -12,6 +12,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from cli_world import World
+from shell_lines import Run, lines
 
 
 @pytest.fixture
@@ -23,3 +24,10 @@ def world(tmp_path: Path) -> Iterator[World]:
     made = World(home, project)
     yield made
     made.close()
+
+
+@pytest.fixture
+async def run(tmp_path: Path) -> AsyncIterator[Run]:
+    """Runs one line through the shell tool, in the folder `work`."""
+    async with lines(tmp_path) as through:
+        yield through

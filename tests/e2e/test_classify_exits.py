@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import http.server
 import os
@@ -10,66 +9,24 @@ import shutil
 import socket
 import struct
 import subprocess
+import sys
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from surefoot.core.model import Receipt, State
-from surefoot.runtime.tools import LiveAttempt, Outcome, Place
+sys.path.insert(0, str(Path(__file__).parent))
+
+from shell_lines import Run, code_of
+
+from surefoot.core.model import State
 from surefoot.tools.classify.rules import load
-from surefoot.tools.processes.client import ProcessServer
-from surefoot.tools.shell import shell_tool
 
 TABLE = load("exits")["lost_reply"]
 NAMES = {f"GIT_{who}_{what}": "lin" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
 QUIET = {**os.environ, **NAMES, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
-
-
-class Limits:
-    stop_term_seconds = 1.0
-    stop_kill_seconds = 5.0
-    stop_kill_check_seconds = 1.0
-    background_probe_seconds = 0.3
-    log_wait_ms = 200
-    process_log_bytes = 1 << 20
-
-
-Run = Callable[[str], Any]
-
-
-@pytest.fixture
-async def run(tmp_path: Path) -> AsyncIterator[Run]:
-    """Runs one line through the shell tool, with nothing of it replaced."""
-    server = ProcessServer(tmp_path / "processes", Limits())
-    work = tmp_path / "work"
-    work.mkdir()
-    place, tool, count = Place(work, (work,)), shell_tool(), iter(range(99))
-
-    async def note(keys: Any) -> None:
-        del keys
-
-    async def through(command: str) -> Outcome:
-        arguments = {"command": command}
-        effect = tool.effect(arguments, place) if callable(tool.effect) else tool.effect
-        attempt = f"att_e{next(count)}"
-        receipt = Receipt("ses_1", "trn_1", "cal_1", attempt, 0, effect_class=effect.effect_class, epoch=1)
-        services: dict[str, Any] = {"processes": server}
-        assert tool.prepare is not None and tool.body is not None
-        prepared = await tool.prepare(arguments, place, receipt, services)
-        live = LiveAttempt(
-            session_id="ses_1", turn_id="trn_1", call_id="cal_1", attempt_id=attempt, idempotency_key="sf1-k",
-            deadline_boot_ms=None, place=place, prepared=prepared.value, note=note,
-            late=lambda outcome, source: None, progress=lambda text: None, services=services,
-        )  # fmt: skip
-        outcome = await asyncio.wait_for(tool.body(live, arguments), 30)
-        assert isinstance(outcome, Outcome)
-        return outcome
-
-    yield through
-    await server.close()
 
 
 class Far:
@@ -154,10 +111,6 @@ def far() -> Iterator[Far]:
     made = Far()
     yield made
     made.close()
-
-
-def code_of(outcome: Outcome) -> int:
-    return int(outcome.text.rpartition("[exit code ")[2].rstrip("]"))
 
 
 WEB = [
@@ -278,81 +231,6 @@ async def test_ec_57_a_push_that_was_refused_has_failed(run: Run, pushing: Far, 
     push_first(bare, tmp_path / "other")
     outcome = await run(f"git push {bare} main")
     assert (code_of(outcome), outcome.state) == (1, State.FAILED)
-
-
-class Listener:
-    """Accepts one connection after another and hands each to `talk`."""
-
-    def __init__(self, talk: Callable[[socket.socket], None]) -> None:
-        self.talk = talk
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self.socket.getsockname()[1]
-        self.thread = threading.Thread(target=self._serve, daemon=True)
-        self.thread.start()
-
-    def _serve(self) -> None:
-        while True:
-            try:
-                link, _ = self.socket.accept()
-            except OSError:
-                return
-            with link:
-                self.talk(link)
-
-    def close(self) -> None:
-        self.socket.shutdown(socket.SHUT_RDWR)
-        self.socket.close()
-        self.thread.join(5)
-
-
-def _postgres(link: socket.socket, taken: list[bytes]) -> None:
-    """As much of the protocol as a client needs to send one statement; then the link is dropped."""
-
-    def said(kind: bytes, body: bytes) -> bytes:
-        return kind + struct.pack("!i", len(body) + 4) + body
-
-    def heard() -> bytes:
-        size = struct.unpack("!i", link.recv(4))[0]
-        return link.recv(size - 4)
-
-    while struct.unpack("!i", heard()[:4])[0] in (80877103, 80877104):
-        link.sendall(b"N")
-    status = said(b"S", b"server_version\x0015.0\0") + said(b"S", b"client_encoding\0UTF8\0")
-    keys = said(b"K", struct.pack("!ii", 1, 1))
-    link.sendall(said(b"R", struct.pack("!i", 0)) + status + keys + said(b"Z", b"I"))
-    link.recv(1)
-    taken.append(heard())
-
-
-PSQL = ["psql"] if shutil.which("psql") else []
-SSH = [name for name in ("ssh", "scp", "sftp") if shutil.which(name)]
-
-
-@pytest.mark.parametrize("client", PSQL or ["none installed"])
-async def test_ec_57_a_statement_whose_server_goes_away_is_unknown(run: Run, client: str) -> None:
-    taken: list[bytes] = []
-    listener = Listener(lambda link: _postgres(link, taken))
-    line = f"{client} -h 127.0.0.1 -p {listener.port} -U lin -d app -c 'insert into t values (1)'"
-    if client in PSQL:
-        outcome = await run(line)
-        assert taken == [b"insert into t values (1)\0"]
-        assert code_of(outcome) == 2 and 2 in TABLE["psql"]
-        assert outcome.state is State.UNKNOWN
-    listener.close()
-
-
-@pytest.mark.parametrize("client", SSH or ["none installed"])
-async def test_ec_57_a_secure_shell_that_loses_its_far_side_is_unknown(run: Run, client: str) -> None:
-    """Only the drop is shown: no server of this protocol can be taken for granted on a machine of a test."""
-    listener = Listener(lambda link: link.sendall(b"SSH-2.0-x\r\n"))
-    what = {"ssh": "lin@127.0.0.1 true", "scp": "a lin@127.0.0.1:b", "sftp": "lin@127.0.0.1"}
-    port = "-p" if client == "ssh" else "-P"
-    options = "-o BatchMode=yes -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null"
-    if client in SSH:
-        outcome = await run(f"touch a; {client} {options} {port} {listener.port} {what[client]}")
-        assert code_of(outcome) == 255 and 255 in TABLE[client]
-        assert (outcome.state, outcome.reason) == (State.UNKNOWN, "connection_lost")
-    listener.close()
 
 
 @pytest.mark.parametrize("client", sorted(TABLE))
