@@ -86,3 +86,65 @@ def test_pr_95_fi_5_an_accepted_edit_is_not_exercised_and_never_passed(tmp_path:
             SUREFOOT_LIVE_GATEWAY_URL_CHAT=url,
         )  # fmt: skip
     assert [record["verdict"] for record in records] == ["not_exercised"], said
+
+
+SEARCHED = {
+    "server_search": {"query": "Mount Fuji", "sources": 10},
+    "text": "3,776 m.",
+    "thinking": "I search.",
+}
+
+
+@pytest.mark.parametrize(
+    ("first", "status"),
+    [
+        (SEARCHED, "available"),
+        (
+            {"behaviour": "search_without_sources", "text": "3,776 m.", "thinking": "I search."},
+            "not_provided",
+        ),
+    ],
+    ids=["ten-sources", "none"],
+)
+def test_fi_7_pr_95_a_native_search_is_told_and_its_items_come_back_on_both_wires_with_two_models(
+    tmp_path: Path, first: dict[str, Any], status: str
+) -> None:
+    with EmulatorProcess(tmp_path) as emulator:
+        emulator.script([first, LOOK, DONE], by="history")
+        code, said, records = live(
+            tmp_path, "--row", "FI-7", SUREFOOT_LIVE_SEARCH_KEY=KEY, SUREFOOT_LIVE_SEARCH_MODELS="a,b",
+            SUREFOOT_LIVE_SEARCH_URL_ANTHROPIC=emulator.base_url("anthropic", wire="anthropic") + "/v1",
+            SUREFOOT_LIVE_SEARCH_URL_RESPONSES=emulator.base_url("openai"),
+            SUREFOOT_LIVE_SEARCH_CONTRACT_ANTHROPIC="anthropic/anthropic",
+            SUREFOOT_LIVE_SEARCH_CONTRACT_RESPONSES="openai/responses",
+        )  # fmt: skip
+    assert [(one["verdict"], one["sources"], one["searches"], one["replayed"]) for one in records] == [
+        ("passed", status, 1, True)
+    ] * 4, said
+    assert {tuple(one["statuses"]) for one in records} == {(200, 200, 200)} and code == 0
+
+
+def test_fi_7_pr_95_a_search_that_did_not_happen_is_no_pass(tmp_path: Path) -> None:
+    with EmulatorProcess(tmp_path) as emulator:
+        emulator.script([DONE, LOOK, DONE], by="history")
+        code, said, records = live(
+            tmp_path, "--row", "FI-7", SUREFOOT_LIVE_SEARCH_KEY=KEY, SUREFOOT_LIVE_SEARCH_MODELS="a",
+            SUREFOOT_LIVE_SEARCH_URL_RESPONSES=emulator.base_url("openai"),
+        )  # fmt: skip
+    assert [one["verdict"] for one in records] == ["failed: the provider finished no search"], said
+    assert code == 1 and "FI-7 native search anthropic: set SUREFOOT_LIVE_SEARCH_URL_ANTHROPIC" in said
+
+
+def test_pr_95_fi_2_a_gateway_that_gives_no_reason_is_recovered_explicitly(tmp_path: Path) -> None:
+    with EmulatorProcess(tmp_path) as emulator:
+        emulator.script([LOOK, DONE], by="history")
+        emulator.fault(match={"nth": 2}, stage="before_validate", status=400, raw="")
+        code, said, records = live(
+            tmp_path, "--row", "FI-2", SUREFOOT_LIVE_GATEWAY_KEY=KEY, SUREFOOT_LIVE_GATEWAY_MODEL="m",
+            SUREFOOT_LIVE_GATEWAY_URL_ANTHROPIC=emulator.base_url("deepseek", wire="anthropic") + "/v1",
+        )  # fmt: skip
+    (found,) = records
+    assert (found["statuses"][:3], found["verdict"], found["executions"]) == ([200, 400, 200], "passed", 1), (
+        said
+    )
+    assert (found["automatic"], found["explicit"]) == (False, True) and code == 0

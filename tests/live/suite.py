@@ -16,7 +16,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from surefoot.providers.port import Reply, ToolSpec
 from surefoot.runtime.controller import TurnEnd
 from surefoot.runtime.models import EndpointModel
 
+SEARCH = "Search the web once for the height of Mount Fuji and answer in one sentence. Use no other tool."
 WORDS = "Read the file notes/marker.txt with the tool `read`, then tell me in one sentence what it says."
 PREFIX = "SUREFOOT_LIVE_"
 DEEPSEEK_URLS = {
@@ -51,7 +52,7 @@ class Case:
     model: str
     contract: str
     expects: str
-    """`automatic`, `explicit`, `either` or `failed`."""
+    """`automatic`, `explicit`, `either`, `failed` or `search`."""
     protocol: str | None = None
 
     @property
@@ -73,6 +74,29 @@ class Seen:
     ended: str = ""
     input_tokens: int | None = 0
     output_tokens: int | None = 0
+    sources: str = ""
+    """`available` or `not_provided`, as the record of the search says; empty when none finished."""
+    replayed: bool = False
+    """Whether the search's raw items stood unchanged in every later request."""
+    searches: int = 0
+
+
+_SEARCH_TYPES = ("server_tool_use", "web_search_tool_result", "web_search_call")
+
+
+def search_items(raw: Mapping[str, Any]) -> list[Any]:
+    """The items a native search left in a reply, as they came, but for keys without a value. Pure."""
+    items = raw.get("content") or raw.get("output") or ()
+    found = [one for one in items if isinstance(one, dict) and one.get("type") in _SEARCH_TYPES]
+    return [{key: value for key, value in one.items() if value is not None} for one in found]
+
+
+def holds(body: Mapping[str, Any], items: Sequence[Any]) -> bool:
+    """Whether a request brings all of these items back. Pure."""
+    given = list(body.get("input") or ())
+    for message in body.get("messages") or ():
+        given += message["content"] if isinstance(message.get("content"), list) else []
+    return bool(items) and all(one in given for one in items)
 
 
 def without_carrier(wire: str, body: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
@@ -94,9 +118,10 @@ class TamperedModel(EndpointModel):
     """Sends the second request without its carriers; what is stored stays whole (PR-95)."""
 
     seen: Seen
+    tampers = True
 
     async def send(self, frozen: Frozen, on_delta: Callable[[Any], None]) -> Reply:
-        if len(self.seen.statuses) == 1:
+        if self.tampers and len(self.seen.statuses) == 1:
             body, self.seen.fired = without_carrier(self.wire, frozen.body)
             frozen = Frozen(frozen.request, body, body_bytes(body))
         try:
@@ -110,12 +135,33 @@ class TamperedModel(EndpointModel):
         return reply
 
 
+class SearchingModel(TamperedModel):
+    """Sends everything as it is, and looks whether the items of the search come back unchanged."""
+
+    tampers = False
+    _items: Sequence[Any] = ()
+
+    async def send(self, frozen: Frozen, on_delta: Callable[[Any], None]) -> Reply:
+        seen = self.seen
+        if seen.statuses:
+            seen.replayed = holds(frozen.body, self._items) and (seen.replayed or len(seen.statuses) == 1)
+        reply = await super().send(frozen, on_delta)
+        items = search_items(reply.raw)
+        seen.searches += sum(one["type"] != "web_search_tool_result" for one in items)
+        if len(seen.statuses) == 1:
+            self._items, seen.fired = items, bool(reply.searches)
+            seen.sources = reply.searches[0]["sources_status"] if reply.searches else ""
+        return reply
+
+
 def _sum(so_far: int | None, more: int | None) -> int | None:
     return None if so_far is None or more is None else so_far + more
 
 
 def verdict(case: Case, seen: Seen) -> str:
     """`passed`, `failed: …` or `not_exercised`. Pure."""
+    if case.expects == "search":
+        return _searched(seen)
     if len(seen.statuses) < 2:
         return "failed: the model asked for no tool, so nothing was replayed"
     if not seen.fired:
@@ -136,6 +182,19 @@ def verdict(case: Case, seen: Seen) -> str:
     return "passed" if wanted[case.expects] else f"failed: {seen.ended}"
 
 
+def _searched(seen: Seen) -> str:
+    """FI-7: one search, told with its status, replayed raw through a turn with a tool."""
+    if not seen.fired:
+        return "failed: the provider finished no search"
+    if seen.searches != 1:
+        return f"failed: {seen.searches} searches instead of one"
+    if set(seen.statuses) != {200} or seen.ended != "completed":
+        return f"failed: {seen.ended}"
+    if seen.executions != 1 or len(seen.statuses) < 3:
+        return "failed: the model asked for no tool afterwards"
+    return "passed" if seen.replayed else "failed: the raw items did not come back unchanged"
+
+
 def cases(environ: Mapping[str, str]) -> tuple[list[Case], list[str]]:
     """The cases these variables allow, and one line for each row that is not run. Pure."""
     found: list[Case] = []
@@ -153,8 +212,9 @@ def cases(environ: Mapping[str, str]) -> tuple[list[Case], list[str]]:
     model = environ.get(PREFIX + "GATEWAY_MODEL", "")
     protocol = environ.get(PREFIX + "GATEWAY_PROTOCOL", "deepseek")
     chat = environ.get(PREFIX + "GATEWAY_CONTRACT_CHAT", "deepseek/chat")
+    messages = environ.get(PREFIX + "GATEWAY_CONTRACT_ANTHROPIC", "deepseek/anthropic")
     behind = [
-        Case("FI-2", "gateway", "anthropic", model, "compat/anthropic", "explicit"),
+        Case("FI-2", "gateway", "anthropic", model, messages, "explicit"),
         Case("FI-3", "gateway", "responses", model, "compat/responses", "automatic", protocol),
         Case("FI-4", "gateway", "chat", model, chat, "automatic"),
         Case("FI-4", "gateway", "responses", model, "compat/responses", "automatic", protocol),
@@ -171,10 +231,18 @@ def cases(environ: Mapping[str, str]) -> tuple[list[Case], list[str]]:
             missing.append(f"{case.name}: set {', '.join(absent)}")
         else:
             found.append(case)
+    names = environ.get(PREFIX + "SEARCH_MODELS", "")
+    for wire in ("anthropic", "responses"):
+        needed = [PREFIX + "SEARCH_KEY", PREFIX + "SEARCH_MODELS", f"{PREFIX}SEARCH_URL_{wire.upper()}"]
+        absent = [name for name in needed if not environ.get(name)]
+        if absent:
+            missing.append(f"FI-7 native search {wire}: set {', '.join(absent)}")
+            continue
+        contract = environ.get(f"{PREFIX}SEARCH_CONTRACT_{wire.upper()}", f"compat/{wire}")
+        found += [Case("FI-7", "search", wire, one.strip(), contract, "search") for one in names.split(",")]
     missing.append(
         "FI-5 is no case of its own: a case whose edited request is accepted reports not_exercised"
     )
-    missing.append("FI-7 native search: not run, hosted tools are not offered to endpoints yet")
     return found, missing
 
 
@@ -190,7 +258,8 @@ class Keys:
 
     def of(self, case: Case) -> str:
         """The key of a case's service."""
-        return self._kept["DEEPSEEK_API_KEY" if case.service == "deepseek" else PREFIX + "GATEWAY_KEY"]
+        named = {"deepseek": "DEEPSEEK_API_KEY", "search": PREFIX + "SEARCH_KEY"}
+        return self._kept[named.get(case.service, PREFIX + "GATEWAY_KEY")]
 
 
 def endpoint_of(case: Case, keys: Keys, environ: Mapping[str, str]) -> Endpoint:
@@ -222,7 +291,9 @@ async def run_case(case: Case, endpoint: Endpoint) -> Seen:
         async with Client() as client, open_app(settings, directory=project, parts=Parts()) as app:
             tools = [ToolSpec(tool.name, tool.description, tool.parameters) for tool in app.registry()]
             effort = "low" if case.wire == "anthropic" else None
-            model = TamperedModel(
+            searches = case.expects == "search"
+            made = SearchingModel if searches else TamperedModel
+            model = made(
                 client,
                 endpoint,
                 WIRES[case.wire](),
@@ -230,10 +301,13 @@ async def run_case(case: Case, endpoint: Endpoint) -> Seen:
                 system=app.system(),
                 tools=tools,
                 effort=effort,
+                hosted=("search",) if searches else (),
             )
             model.seen, app.model = seen, model
             controller = await app.session()
             async with asyncio.timeout(CASE_SECONDS):
+                if searches:
+                    await controller.submit(SEARCH)
                 end = await controller.submit(WORDS)
                 _note_end(seen, end)
                 seen.automatic = seen.ended == "completed" and 400 in seen.statuses
@@ -259,7 +333,7 @@ def line(case: Case, seen: Seen, said: str) -> str:
     yes = {True: "yes", False: "no"}
     return (
         f"| {case.name} | {seen.statuses} | {seen.executions} | {yes[seen.automatic]} | {yes[seen.explicit]} | "
-        f"{seen.input_tokens} / {seen.output_tokens} | {said} |"
+        f"{seen.input_tokens} / {seen.output_tokens} | {said}{f' ({seen.sources})' if seen.sources else ''} |"
     )
 
 

@@ -63,6 +63,14 @@ GATEWAYS = (
     Peer("chat", "deepseek", "compat/chat", reasoning_protocol="deepseek"),
     *DECLARED,
 )
+SEARCHING = tuple(
+    replace(peer, model=model)
+    for model in MODELS
+    for peer in (
+        Peer("anthropic", "anthropic", "anthropic/anthropic", effort="low"),
+        Peer("responses", "openai", "openai/responses"),
+    )
+)
 BAIT = (
     (401, {"message": "tool messages thinking reasoning", "type": "authentication_error"}),
     (402, {"message": "Insufficient Balance for these tool messages"}),
@@ -352,6 +360,74 @@ async def _healthy(emulator: Emulator, stand: Stand) -> Outcome:
     return _seen(emulator, stand, same and quiet and await stand.records() == [], "digests equal")
 
 
+async def _native_search(emulator: Emulator, stand: Stand) -> Outcome:
+    """A search, told by its status, whose raw items come back unchanged through a turn with a tool."""
+    good, executions, told = True, 0, list[str]()
+    for count in (10, 0):
+        emulator.reset()
+        async with Stand(emulator, replace(stand.peer, hosted=("search",)), stand.folder / str(count)) as one:
+            emulator.script([_search(count), LOOK, DONE])
+            await one.crew.controller.submit("Search once.")
+            end = await one.crew.controller.submit("How many?")
+            (entry, *_) = await one.crew.entries(Kind.ASSISTANT)
+            forms: list[dict[str, Any]] = list(entry.payload.get("searches") or [{}])
+            form, executions = forms[0], one.starts()
+            told.append(str(form.get("sources_status")))
+            items = entry.payload["raw"].get("content") or entry.payload["raw"].get("output")
+            found = [item for item in items if "search" in json.dumps(item.get("type"))]
+            bodies = [json.loads(request.body) for request in emulator.requests()]
+            kept = all(_holds(body, found) for body in bodies[1:]) and bool(found)
+            quiet = not any("sources_status" in request.body.decode() for request in emulator.requests())
+            good = good and kept and quiet and len(form.get("sources") or ()) == count
+            good = good and _status(end) is TurnStatus.COMPLETED and len(bodies) == 3
+            good = good and emulator.hosted == {"search": 1} and executions == 1 and len(forms) == 1
+    good = good and told == ["available", "not_provided"]
+    return Outcome(good, stand.statuses(), executions, ", ".join(told))
+
+
+def _search(count: int) -> dict[str, Any]:
+    asked = {"server_search": {"query": "q", "sources": count}}
+    return {"thinking": "I search.", "text": "It is so.", **asked}
+
+
+def _holds(body: dict[str, Any], items: Sequence[Any]) -> bool:
+    given = list(body.get("input") or ())
+    for message in body.get("messages") or ():
+        given += message["content"] if isinstance(message.get("content"), list) else []
+    return all({key: value for key, value in item.items() if value is not None} in given for item in items)
+
+
+HOSTED_FAULTS: tuple[dict[str, Any], ...] = (
+    {"flip": "once"},
+    {"status": 400, "raw": ""},
+    {"status": 400, "raw": '{"error":{"message":"No tool output found for function call"}}'},
+    {"stage": "reply", "cut_at": 0},
+    {"stage": "reply", "cut_at": 6},
+    {"stage": "reply", "status": 500},
+)
+
+
+async def _hosted(emulator: Emulator, stand: Stand) -> Outcome:
+    """Code execution switched on: one request, at most one effect, the cut ones unknown; off: on no wire."""
+    step = {"thinking": "I run.", "hosted_effect": "code", "when_enabled": True, "text": "4"}
+    good, states = True, list[str]()
+    for number, fault in enumerate(HOSTED_FAULTS):
+        for kinds in (("code",), ()):
+            emulator.reset()
+            place = stand.folder / f"{number} {len(kinds)}"
+            async with Stand(emulator, replace(stand.peer, hosted=kinds), place, automatic=False) as one:
+                emulator.script([step, DONE], by="history")
+                emulator.fault(match={"nth": 1}, count=1, **fault)
+                await one.crew.controller.submit("Compute.")
+                ran, asked = emulator.hosted.get("code", 0), len(emulator.requests())
+                named = any(b"code_" in request.body for request in emulator.requests())
+                states += [one_.state.value for one_ in one.crew.session.book]
+                good = good and _fired(emulator)
+                good = good and ((ran <= 1 and asked == 1 and named) if kinds else (ran == 0 and not named))
+    wanted = ["failed"] * 3 + ["unknown"] * 3
+    return _seen(emulator, stand, good and states == wanted, f"{len(HOSTED_FAULTS)} faults, one request each")
+
+
 def rows(presses: int) -> list[Row]:
     """Every row that runs here, in order."""
     one = (TIER_ONE[3],)
@@ -376,6 +452,7 @@ def rows(presses: int) -> list[Row]:
         Row("FI-4", "result removed, every tier-1 contract", "-", TIER_ONE, _result_gone),
         Row("FI-5", "edit accepted by the service", "1 case", (TIER_ONE[0],), _accepted_edit),
         Row("FI-6", "FI-3 without the declared contract", "failed, kept", UNDECLARED, _undeclared),
+        Row("FI-7", "native search, then a tool turn", "4/4", SEARCHING, _native_search),
         Row("FI-8", "reply released after cancel", "-", TIER_ONE, _late_reply),
         Row("FI-9", "recovery request stalled", "-", TIER_ONE, _stalled),
         Row("FI-10", "racing presses", "one request", one, _racing(presses)),
@@ -400,13 +477,13 @@ def rows(presses: int) -> list[Row]:
             _cut_arguments,
         ),
         Row("FI-19", "healthy sessions", "-", TIER_ONE, _healthy),
+        Row("FI-21", "hosted code execution, on and off", "-", SEARCHING[:2], _hosted),
     ]
 
 
 ELSEWHERE = (
-    "FI-7 native search: not run here",
     "FI-13 and FI-22: tests/unit/runtime/test_incidents.py, tests/unit/core/test_core_incident.py",
-    "FI-20 page, FI-21 hosted tools: not run",
+    "FI-20 page: not run",
     "Live endpoints: not run. The emulator refuses what is known of them; it proves nothing of services that change.",
 )
 
