@@ -36,7 +36,7 @@ from surefoot.providers import contracts
 from surefoot.providers.chat import ChatWire
 from surefoot.providers.client import body_bytes
 from surefoot.providers.port import ModelRequest
-from surefoot.providers.rules import check
+from surefoot.providers.projection import project
 
 LENGTHS = (100, 1_000, 10_000)
 AIM = 1.5
@@ -85,9 +85,8 @@ def request_part(one: LongSession, sizes: list[int]) -> Callable[[], Any]:
     async def case() -> float:
         messages = await shown(one)
         began = clock()
-        body = wire.encode(ModelRequest("m", "You are a careful agent.", messages), contract)
-        content = body_bytes(body)
-        check(body, contract)
+        request = ModelRequest("m", "You are a careful agent.", messages)
+        content = body_bytes(project(messages, one.session.book, contract, request=request, wire=wire).body)
         sizes.append(len(content))
         return clock() - began
 

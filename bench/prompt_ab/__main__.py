@@ -27,11 +27,11 @@ from bench.prompt_ab.results import OtherDesign, Results
 from bench.prompt_ab.summary import Cell
 from bench.prompt_ab.trial import Stand, run_trial
 
-from surefoot.app import WIRES
 from surefoot.config import load_settings, read_key
 from surefoot.errors import SurefootError
 from surefoot.providers import contracts
 from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.projection import WIRES
 from surefoot.testing.emulator.server import Emulator
 
 EMULATED = "emulated/kimi-scripted"

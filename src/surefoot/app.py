@@ -26,12 +26,10 @@ from surefoot.ledger.places import OWNERS, PROCESSES, ledger_files
 from surefoot.ledger.port import Held, Ledger, SessionRow
 from surefoot.offering import built_in_tools, judged
 from surefoot.providers import contracts
-from surefoot.providers.anthropic import AnthropicWire
-from surefoot.providers.chat import ChatWire
 from surefoot.providers.client import Client, Endpoint
 from surefoot.providers.hosted import enabled
-from surefoot.providers.port import ToolSpec, Wire
-from surefoot.providers.responses import ResponsesWire
+from surefoot.providers.port import ToolSpec
+from surefoot.providers.projection import WIRES
 from surefoot.runtime.actions import Actions, Policy
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.controller import Controller
@@ -57,11 +55,6 @@ NEWEST = 20
 FIRST_ENTRIES = 8
 """How many sessions, and how many entries of each, `--continue` looks at for words."""
 RETRY_SWITCH = "SUREFOOT_TOOL_RECOVERY_RETRY"
-WIRES: Mapping[str, Callable[[], Wire]] = {
-    "chat": ChatWire,
-    "responses": ResponsesWire,
-    "anthropic": AnthropicWire,
-}
 SYSTEM = """You are a careful agent that works in a project folder with tools.
 Read before you write. Prefer `edit` over `write` for files that exist. Keep going until the task is done, then say
 briefly what you did. Never state that something was done unless a tool result says so. When a result says that a call

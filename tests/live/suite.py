@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from surefoot.app import WIRES, Parts, open_app
+from surefoot.app import Parts, open_app
 from surefoot.config import load_settings
 from surefoot.core.model import TurnStatus
 from surefoot.errors import ProviderError, SurefootError
 from surefoot.providers import contracts
 from surefoot.providers.client import Client, Endpoint, Frozen, body_bytes
 from surefoot.providers.port import Reply, ToolSpec
+from surefoot.providers.projection import WIRES
 from surefoot.runtime.controller import TurnEnd
 from surefoot.runtime.models import EndpointModel
 

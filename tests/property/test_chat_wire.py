@@ -14,8 +14,8 @@ from surefoot.errors import ProviderError
 from surefoot.providers import contracts
 from surefoot.providers.chat import ChatWire
 from surefoot.providers.port import ModelRequest, Reply, ToolSpec
-from surefoot.providers.projection import body_bytes
 from surefoot.providers.rules import check, refusing
+from surefoot.providers.shaping import body_bytes
 
 NAMES = [name for name in contracts.contract_ids() if name.endswith("/chat")]
 TOOLS = (ToolSpec("list", "List a folder.", {"type": "object", "properties": {"path": {"type": "string"}}}),)

@@ -1,7 +1,7 @@
 """Pure. The Anthropic Messages wire: request bodies out, replies in.
 
 Owns: the JSON of a Messages request. Does not own: stored blocks on replay
-(`anthropic_blocks`), decoding (`anthropic_stream`), order and ids of history (`projection`).
+(`anthropic_blocks`), decoding (`anthropic_stream`), order and ids of history (`shaping`).
 Promises: projection:pure, projection:prefix-stable.
 """
 
@@ -16,7 +16,7 @@ from surefoot.providers.anthropic_blocks import assistant_blocks, is_paused, res
 from surefoot.providers.anthropic_stream import AnthropicDecoder
 from surefoot.providers.hosted import forms
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
-from surefoot.providers.projection import (
+from surefoot.providers.shaping import (
     BRIDGE,
     demands_carrier,
     in_order,

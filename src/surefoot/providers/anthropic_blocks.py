@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surefoot.core.history import AssistantWords, ResultGiven
-from surefoot.providers.projection import EMPTY_RESULT, FAILED_WITHOUT_TEXT, strict_object, wire_name
+from surefoot.providers.shaping import EMPTY_RESULT, FAILED_WITHOUT_TEXT, strict_object, wire_name
 from surefoot.providers.written import CUT_FINISHES
 
 THINKING = ("thinking", "redacted_thinking")

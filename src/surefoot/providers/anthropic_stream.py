@@ -17,7 +17,7 @@ from typing import Any
 from surefoot.providers.hosted import hosted_kinds
 from surefoot.providers.intake import WireDecoder, incomplete, nonsense, usage_of
 from surefoot.providers.port import Reply, TextDelta
-from surefoot.providers.projection import strict_object
+from surefoot.providers.shaping import strict_object
 from surefoot.providers.written import CUT_FINISHES, Written, as_text, reply_calls
 
 REFUSED_FINISHES: Mapping[str, str] = {

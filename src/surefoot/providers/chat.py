@@ -1,7 +1,7 @@
 """Pure. The Chat Completions wire: request bodies out, replies in.
 
 Owns: the JSON of a Chat request. Does not own: decoding (`chat_stream`), order, ids
-and argument text of history (`projection`), HTTP (`client`), validity (`rules`).
+and argument text of history (`shaping`), HTTP (`client`), validity (`rules`).
 Promises: projection:pure, projection:prefix-stable.
 """
 
@@ -16,7 +16,7 @@ from surefoot.providers import json_calls
 from surefoot.providers.chat_stream import ChatDecoder
 from surefoot.providers.hosted import forms
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
-from surefoot.providers.projection import (
+from surefoot.providers.shaping import (
     ANSWER_BRIDGE,
     BRIDGE,
     EMPTY_RESULT,

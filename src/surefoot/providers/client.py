@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from surefoot.core.lifecycle import Book
 from surefoot.errors import (
     ProviderCredentials,
     ProviderError,
@@ -34,8 +35,10 @@ from surefoot.errors import (
 )
 from surefoot.providers.diagnosis import BODY_BYTES, certainty, clean_trace, diagnose, error_of
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, Wire
-from surefoot.providers.projection import body_bytes, lacks_carrier
-from surefoot.providers.rules import check, refusing
+from surefoot.providers.projection import InForce, project
+from surefoot.providers.repairs import Repair
+from surefoot.providers.rules import Finding, check, refusing
+from surefoot.providers.shaping import body_bytes, lacks_carrier
 from surefoot.providers.sources import searches
 
 if TYPE_CHECKING:
@@ -93,27 +96,37 @@ class Frozen:
     request: ModelRequest
     body: Mapping[str, Any]
     content: bytes
+    repairs: tuple[Repair, ...] = ()
+    """What was repaired on the way, ordinary repairs included (PR-47)."""
+    findings: tuple[Finding, ...] = ()
+    """What the validator finds in it."""
 
     @property
     def digest(self) -> str:
         """SHA-256 of the bytes, in hex."""
         return hashlib.sha256(self.content).hexdigest()
 
-    def dropping_blocks(self) -> Frozen:
-        """R9: the same request, in which the service may drop blocks of another conversation (AN-09)."""
-        thinking = self.body.get("thinking")
-        if not isinstance(thinking, Mapping):
-            return self
-        binding = {"prefix_mismatch_behavior": "drop_block"}
-        body = {**self.body, "thinking": {**thinking, "block_binding": binding}}
-        return Frozen(self.request, body, body_bytes(body))
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known beside the messages of a request: the receipts, and the repair that is in force."""
+
+    receipts: Book = field(default_factory=Book)
+    repair: InForce | None = None
 
 
-def freeze(endpoint: Endpoint, wire: Wire, contract: Mapping[str, Any], request: ModelRequest) -> Frozen:
-    """Encode a request. Deterministic: same input, same bytes."""
+def freeze(
+    endpoint: Endpoint,
+    wire: Wire,
+    contract: Mapping[str, Any],
+    request: ModelRequest,
+    known: Known | None = None,
+) -> Frozen:
+    """Make a request ready through the one door of the projection. Deterministic: same input, same bytes."""
     request = dataclasses.replace(request, endpoint=endpoint.name)
-    body = wire.encode(request, contract)
-    return Frozen(request, body, body_bytes(body))
+    given = known or Known()
+    made = project(request.messages, given.receipts, contract, given.repair, request=request, wire=wire)
+    return Frozen(made.request, made.body, body_bytes(made.body), made.repairs, made.findings)
 
 
 def request_path(endpoint: Endpoint, wire: Wire) -> str:
@@ -173,7 +186,7 @@ class Client:
             ProviderNonsense: the reply is not of the wire's form.
         """
         frozen = freeze(endpoint, wire, contract, request)
-        refuse_locally(frozen.body, contract, endpoint)
+        refuse_locally(frozen, endpoint)
         return await self.send_frozen(endpoint, wire, contract, frozen, on_event=on_event)
 
     async def send_frozen(
@@ -286,13 +299,13 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def refuse_locally(body: Mapping[str, Any], contract: Mapping[str, Any], endpoint: Endpoint) -> None:
+def refuse_locally(frozen: Frozen, endpoint: Endpoint) -> None:
     """Refuse a request that its contract says would fail; it is never sent to learn that (PR-14).
 
     Raises:
         ProviderRefused: with `local`, the kind of the first finding and the rule ids.
     """
-    found = refusing(check(body, contract))
+    found = refusing(list(frozen.findings))
     if not found:
         return
     rules = list(dict.fromkeys(finding.rule for finding in found))[:16]

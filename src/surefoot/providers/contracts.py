@@ -2,7 +2,7 @@
 
 Owns: reading TOML contract files, resolving `base`, refusing what is unknown,
 the digest, and where each key came from. Does not own: whether a request obeys
-(`rules`), how it is shaped (`projection`, `chat`), which endpoint uses which (`config`).
+(`rules`), how it is shaped (`shaping`, `chat`), which endpoint uses which (`config`).
 
 Nothing here ever looks at a model's or a host's name (WC-3).
 """

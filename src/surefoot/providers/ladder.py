@@ -2,7 +2,7 @@
 
 Owns: the plan of each family, the order of levels, stopping at the first that holds (PR-50).
 Does not own: what a repair does (`repairs`), the ordinary repairs of every request
-(`projection`: R1 to R8, R12, R13 are in the refused bytes already), who may recover
+(`shaping`: R1 to R8, R12, R13 are in the refused bytes already), who may recover
 (`core.incident`).
 Promises: projection:valid, projection:pure. Levels are never added to be safe.
 """
@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from surefoot.core.history import AssistantWords, Message, UserWords
-from surefoot.providers.projection import demands_carrier
 from surefoot.providers.repairs import (
     DROP_BLOCKS,
     OMIT_CARRIER,
@@ -23,12 +22,23 @@ from surefoot.providers.repairs import (
     Repair,
     asks_to_drop,
     has_carrier,
-    repaired,
 )
-from surefoot.providers.rules import Finding, check, refusing
+from surefoot.providers.rules import Finding, refusing
+from surefoot.providers.shaping import demands_carrier
 
-Encode = Callable[[Sequence[Message], bool], Mapping[str, Any]]
-"""Messages, and whether the service is asked to drop blocks (R9) → request body."""
+
+class Encoded(Protocol):
+    """A request as the projection made it (PR-47)."""
+
+    @property
+    def body(self) -> Mapping[str, Any]: ...
+
+    @property
+    def findings(self) -> Sequence[Finding]: ...
+
+
+Encode = Callable[[Sequence[Repair]], Encoded]
+"""Repairs → the prefix projected with them."""
 
 FAMILY_LEVELS: Mapping[str, tuple[str, ...]] = {
     "replay_pairing": (REMOVE_SEGMENT,),
@@ -80,16 +90,15 @@ def plan(ground: Ground, refused: Refused) -> Plan | None:
     Where each level leaves a suspicion that no repair can remove, such as an empty carrier which the
     contract itself asks for, the last one that the validator lets pass is taken.
     """
-    before = _messages_of(
-        ground.encode(repaired(ground.messages, ground.in_force), asks_to_drop(ground.in_force))
-    )
+    before = _messages_of(ground.encode(ground.in_force).body)
     suspected: Plan | None = None
     for added in _levels(ground, refused):
         new = tuple(one for one in added if one not in ground.in_force)
         repairs = (*ground.in_force, *new)
-        body = ground.encode(repaired(ground.messages, repairs), asks_to_drop(repairs))
+        encoded = ground.encode(repairs)
+        body = encoded.body
         dropping = asks_to_drop(new)  # a field of the request, which changes no message
-        findings = check(body, ground.contract)
+        findings = list(encoded.findings)
         if not new or refusing(findings) or not (dropping or _messages_of(body) != before):
             continue
         made = Plan(repairs, new, body)

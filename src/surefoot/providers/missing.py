@@ -1,7 +1,7 @@
 """Pure. R5: a result for a call that has none, from what its receipt says (PR-56).
 
 Owns: the two constant texts, and where they stand. Does not own: results that exist
-(`core.history` renders them), the order on the wire (`projection`).
+(`core.history` renders them), the order on the wire (`shaping`).
 Promises: projection:no-invented-success. The texts never look like output.
 """
 

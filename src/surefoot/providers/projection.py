@@ -1,238 +1,115 @@
-"""Pure. Neutral history → the order, ids and argument texts a Chat-like wire may show.
+"""Pure. The one door from a history to the request of a wire: `project` (PR-47 to PR-50).
 
-Owns: results beside their calls (R1), wire ids (R3, TR-32), argument text on replay
-(R2, R13), neighbours of one role, and the one byte form of a body.
-Does not own: the JSON of a wire (`chat`), what a result says (`core.history`),
-whether the outcome is valid (`rules`).
-Promises: projection:pure, projection:prefix-stable. What stands early is never
-changed by what comes later, except where two neighbours of one role merge at the tail.
+Owns: the order in which facts, repairs and missing results meet a history, and what is told of it:
+the R-ids that were applied and the findings that are left. Does not own: what a repair does
+(`repairs`, `missing`, `shaping`), the JSON of a wire (`chat`, `responses`, `anthropic`), reading
+ordinary repairs off the outcome (`reported`), which repairs an incident needs (`ladder`).
+Promises: projection:pure, projection:prefix-stable. The stored history is never touched, and a
+history with nothing to repair is encoded unchanged.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from surefoot.core.canonical import canonical_json
-from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGiven, UserWords
-from surefoot.providers.port import Reply
+from surefoot.core.history import Message, ResultGiven
+from surefoot.core.lifecycle import Book
+from surefoot.core.restated import with_facts
+from surefoot.core.results import speaking
+from surefoot.providers.anthropic import AnthropicWire
+from surefoot.providers.chat import ChatWire
+from surefoot.providers.missing import with_missing_results
+from surefoot.providers.port import ModelRequest, Wire
+from surefoot.providers.repairs import Repair, asks_to_drop, repaired
+from surefoot.providers.reported import in_ladder_order, ordinary, place_of
+from surefoot.providers.responses import ResponsesWire
+from surefoot.providers.rules import Finding, check
 
-UNNAMED_TOOL = "unnamed_tool"
-"""Stands on the wire for a tool name that is empty or that no server would accept again (S-21)."""
-EMPTY_RESULT = "(no output)"
-FAILED_WITHOUT_TEXT = "(failed with no output)"
-BRIDGE = "Continue."
-"""Words of the user side where a wire needs them last and none are there (R6)."""
-ANSWER_BRIDGE = "(continued)"
-"""Words of the assistant side between a result and the person's next words (R6, MS-02)."""
-_NATIVE_KIMI = re.compile(r"^functions\.(.+):\d+$")
-_TOOL_NAME = re.compile(r"^[a-zA-Z0-9_.:-]{1,128}$")
-_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+WIRES: Mapping[str, Callable[[], Wire]] = {
+    "chat": ChatWire,
+    "responses": ResponsesWire,
+    "anthropic": AnthropicWire,
+}
 
 
-def in_order(messages: Iterable[Message]) -> list[Message]:
-    """Each result directly after the message that asked for it, in the order of the calls (R1, OC-01).
+@dataclass(frozen=True, slots=True)
+class InForce:
+    """The repair of an incident, as it applies to the history of now."""
 
-    A person can type while a batch runs, so their words may be stored between a call
-    and its result. A result whose call is not there stays where it is; `rules` names it.
+    repairs: tuple[Repair, ...] = ()
+    told: tuple[tuple[int, Book], ...] = ()
+    """Length of a prefix, and the receipts as they stood when its facts were told (PR-57)."""
+    offset: int = 0
+    """By how much the prefix has moved since (PR-49)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A request as its wire has it, and what became of the history on the way."""
+
+    request: ModelRequest
+    """What was asked, with the messages as they were shown to the wire."""
+    body: Mapping[str, Any]
+    repairs: tuple[Repair, ...] = ()
+    """Every repair that was applied, ordinary ones included, as R-id and position in the history; −1 is the
+    request itself."""
+    findings: tuple[Finding, ...] = ()
+    """What the validator still finds in the encoded request."""
+
+    @property
+    def messages(self) -> Any:
+        """The messages in the JSON of the wire."""
+        return self.body.get("messages", self.body.get("input"))
+
+
+def project(
+    history: Sequence[Message],
+    receipts: Book,
+    contract: Mapping[str, Any],
+    incident: InForce | None = None,
+    *,
+    request: ModelRequest,
+    wire: Wire | None = None,
+) -> Projection:
+    """Show a history to a wire under a contract. Same input, same bytes, in every process.
+
+    `request` says everything but the messages; without `wire` the contract's own is taken.
     """
-    given = list(messages)
-    results: dict[str, ResultGiven] = {}
-    asked = {
-        call.call_id for message in given if isinstance(message, AssistantWords) for call in message.calls
-    }
-    for message in given:
-        if isinstance(message, ResultGiven):
-            results.setdefault(message.call.call_id, message)
-    ordered: list[Message] = []
-    for message in given:
-        if isinstance(message, ResultGiven):
-            if message.call.call_id not in asked:
-                ordered.append(message)
-            continue
-        ordered.append(message)
-        if isinstance(message, AssistantWords):
-            ordered += [results[call.call_id] for call in message.calls if call.call_id in results]
-    return ordered
+    force = incident or InForce()
+    shown = list(history)
+    for prefix, known in force.told:
+        shown = with_facts(shown, prefix + force.offset, known)
+    shown = repaired(shown, force.repairs, offset=force.offset)
+    whole = with_missing_results(shown, lambda call_id: _state(receipts, call_id))
+    asked = dataclasses.replace(request, messages=whole)
+    spoken = wire or WIRES[str(contract["contract.id"]).partition("/")[2]]()
+    body = spoken.encode(asked, contract)
+    if asks_to_drop(force.repairs):
+        body = _dropping_blocks(body)
+    places = place_of(history)
+    applied = [(rid, place if place < 0 else place + force.offset) for rid, place in force.repairs]
+    applied += [("R5", places(one)) for one in _added(shown, whole)]
+    applied += [(rid, places(one)) for rid, one in ordinary(asked, body, contract, wire=spoken.name)]
+    return Projection(asked, body, in_ladder_order(applied), tuple(check(body, contract)))
 
 
-def wire_ids(messages: Iterable[Message], contract: Mapping[str, Any]) -> dict[str, str]:
-    """Call id → the id used on the wire: the provider's own while it fits and is free, else an alias.
-
-    The earliest holder keeps a repeated id, so nothing already sent ever changes (TR-32, S-14 to S-16).
-    """
-    chosen: dict[str, str] = {}
-    taken: set[str] = set()
-    native = contract["ids.policy"] == "native_kimi"
-    for message in messages:
-        if not isinstance(message, AssistantWords):
-            continue
-        if contract["ids.unique"] != "request" and not native:
-            taken = set()
-        for call in message.calls:
-            wire_id = call.provider_call_id
-            if native:
-                wire_id = _native_id(call, taken, len(chosen))
-            elif wire_id is None or not wire_id.strip() or wire_id in taken or not _fits(wire_id, contract):
-                wire_id = alias(call, contract)
-            taken.add(wire_id)
-            chosen[call.call_id] = wire_id
-    return chosen
+def _state(receipts: Book, call_id: str) -> str | None:
+    attempts = receipts.attempts(call_id)
+    return speaking(list(attempts)).state.value if attempts else None
 
 
-def _native_id(call: CallAsked, taken: set[str], number: int) -> str:
-    """The shape Kimi K2 was trained on: its own ids pass, foreign ones are made to look like them (KI-05)."""
-    own = call.provider_call_id or ""
-    if _NATIVE_KIMI.match(own) and own not in taken:
-        return own
-    name = wire_name(call.asked_name)
-    while (made := f"functions.{name}:{number}") in taken:
-        number += 1
-    return made
+def _added(before: Sequence[Message], after: Sequence[Message]) -> list[Message]:
+    known = {id(one) for one in before}
+    return [one for one in after if isinstance(one, ResultGiven) and id(one) not in known]
 
 
-def demands_carrier(contract: Mapping[str, Any], has_calls: bool, *, tools: bool, since_user: bool) -> bool:
-    """Whether the contract wants a carrier on this assistant message (wires 2.3)."""
-    if contract["reasoning.carrier"] == "none":
-        return False
-    return {
-        "tool_turns": has_calls,
-        "tool_turns_since_user": has_calls and since_user,
-        "all_with_tools": tools,
-        "all_turns": True,
-        "first_call_of_step": has_calls,  # of every step: what was sent once must not change later
-    }.get(contract["reasoning.required"], False)
-
-
-def lacks_carrier(reply: Reply, contract: Mapping[str, Any], *, tools: bool) -> bool:
-    """Whether a fresh reply left out reasoning that its contract will want back (DS-09, PR-35)."""
-    if contract["reasoning.missing_at_receipt"] != "regenerate" or reply.reasoning.strip():
-        return False
-    return demands_carrier(contract, bool(reply.calls), tools=tools, since_user=True)
-
-
-def made_elsewhere(message: AssistantWords, endpoint: str, contract: Mapping[str, Any]) -> bool:
-    """Whether another issuer made this message: another endpoint, under another contract.
-
-    An endpoint whose contract was corrected is still the same issuer, and so is a second
-    endpoint (another key, another region) of the same contract. A message that does not say
-    who made it counts as the target's own.
-    """
-    made = message.issuer
-    other_contract = made.get("contract", contract["contract.id"]) != contract["contract.id"]
-    return bool(other_contract and made.get("endpoint", endpoint) != endpoint)
-
-
-def is_foreign(message: AssistantWords, model: str, endpoint: str, contract: Mapping[str, Any]) -> bool:
-    """Whether this message's carriers were made elsewhere than where they would go (R11, AN-08, OR-07)."""
-    binding, made = contract["reasoning.binding"], message.issuer
-    if made_elsewhere(message, endpoint, contract):
-        # The plain text of Chat may be tied to nothing; what the other wires seal, only its issuer can open.
-        return bool(binding != "none" or message.wire != "chat")
-    if binding == "none":
-        return False
-    if binding in ("account", "backend") and made.get("endpoint", endpoint) != endpoint:
-        return True
-    return bool(binding != "backend" and made.get("model", model) != model)
-
-
-def orphan_text(result: ResultGiven) -> str:
-    """A result whose call is not in the history, as plain words of the user side (R12)."""
-    name = wire_name(result.call.asked_name)
-    return f"[Result of an earlier call to {name}, whose request is not shown]\n{result.text}"
-
-
-def alias(call: CallAsked, contract: Mapping[str, Any]) -> str:
-    """A stable id from our own call id that fits the contract; hashed, never cut (OR-09, MS-01)."""
-    digest = hashlib.sha256(call.call_id.encode()).digest()
-    number = int.from_bytes(digest, "big")
-    letters = ""
-    while len(letters) < 9:
-        number, rest = divmod(number, len(_DIGITS))
-        letters += _DIGITS[rest]
-    for form in (f"call_{digest.hex()[:24]}", letters):
-        if _fits(form, contract):
-            return form
-    return letters
-
-
-def _fits(wire_id: str, contract: Mapping[str, Any]) -> bool:
-    limit, pattern = contract["ids.max_length"], contract["ids.pattern"]
-    return not (limit and len(wire_id) > limit) and (not pattern or re.search(pattern, wire_id) is not None)
-
-
-def wire_name(name: str) -> str:
-    """The tool name as it may be replayed (S-21)."""
-    return name if _TOOL_NAME.match(name) else UNNAMED_TOOL
-
-
-def replayed_arguments(text: Any, contract: Mapping[str, Any]) -> str:
-    """Argument text for the wire: stored bytes when they will do, `{}` for blank and broken ones (S-19, R13).
-
-    A broken text stays in storage, its call never ran, and its result says so.
-    """
-    if text is None or (isinstance(text, str) and not text.strip()):
-        return "{}"
-    if not isinstance(text, str):
-        return canonical_json(text)
-    if contract["arguments.history_json"] and not is_object_json(text):
-        return "{}"
-    return text
-
-
-def is_object_json(text: str) -> bool:
-    """Whether a server that parses the stored arguments again finds one object."""
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def strict_object(text: str) -> dict[str, Any] | None:
-    """The object an argument text holds, or None when a server could not take it as one."""
-    try:
-        found = json.loads(text, parse_constant=_no_constant)
-    except (ValueError, RecursionError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
-
-
-def user_text(message: UserWords) -> str:
-    """The person's words, with the facts of an interruption at their tail (TR-57)."""
-    if not message.facts:
-        return message.text
-    return f"{message.text}\n\n{message.facts}" if message.text else message.facts
-
-
-def merged(messages: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Join neighbours of role `user`, and of role `assistant` while the first has no calls (R2, LS-03)."""
-    open_message: dict[str, Any] | None = None
-    for message in messages:
-        role = message["role"]
-        joins = (
-            open_message is not None
-            and role == open_message["role"]
-            and role in ("user", "assistant")
-            and "tool_calls" not in open_message
-        )
-        if joins and open_message is not None:
-            texts = [text for text in (open_message.get("content"), message.get("content")) if text]
-            open_message = {**open_message, **message, "content": "\n\n".join(texts)}
-            continue
-        if open_message is not None:
-            yield open_message
-        open_message = dict(message)
-    if open_message is not None:
-        yield open_message
-
-
-def body_bytes(body: Mapping[str, Any]) -> bytes:
-    """The one byte form of a request body: UTF-8, no spaces, keys in the order given."""
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+def _dropping_blocks(body: dict[str, Any]) -> dict[str, Any]:
+    """R9: the same request, in which the service may drop blocks of another conversation (AN-09)."""
+    thinking = body.get("thinking")
+    if not isinstance(thinking, Mapping):
+        return body
+    binding = {"prefix_mismatch_behavior": "drop_block"}
+    return {**body, "thinking": {**thinking, "block_binding": binding}}

@@ -2,7 +2,7 @@
 
 Owns: what one repair does to one message, and applying stored repairs again in every later
 request. Does not own: which repairs a refusal needs (`ladder`), the repairs that every
-ordinary request gets (`projection` and the wires: R1 to R8, R10, R12, R13).
+ordinary request gets (`shaping` and the wires: R1 to R8, R10, R12, R13).
 Promises: projection:pure, projection:no-invented-success.
 
 A reasoning text never becomes visible text, no carrier is made up or moved, and the

@@ -2,7 +2,7 @@
 
 Owns: the JSON of a Responses request; the whole history travels in `input`, nothing is
 kept at the provider. Does not own: stored items on replay (`responses_items`), decoding
-(`responses_stream`), order and ids of history (`projection`).
+(`responses_stream`), order and ids of history (`shaping`).
 Promises: projection:pure, projection:prefix-stable.
 """
 
@@ -15,7 +15,9 @@ from typing import Any
 from surefoot.core.history import AssistantWords, UserWords
 from surefoot.providers.hosted import forms
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
-from surefoot.providers.projection import (
+from surefoot.providers.responses_items import NAME, Replay, useless_ids
+from surefoot.providers.responses_stream import ResponsesDecoder
+from surefoot.providers.shaping import (
     BRIDGE,
     EMPTY_RESULT,
     FAILED_WITHOUT_TEXT,
@@ -25,8 +27,6 @@ from surefoot.providers.projection import (
     user_text,
     wire_ids,
 )
-from surefoot.providers.responses_items import NAME, Replay, useless_ids
-from surefoot.providers.responses_stream import ResponsesDecoder
 
 
 class ResponsesWire:

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surefoot.core.history import AssistantWords, Message
-from surefoot.providers.projection import is_object_json, replayed_arguments, wire_name
+from surefoot.providers.shaping import is_object_json, replayed_arguments, wire_name
 
 NAME = "responses"
 PREFIXES: Mapping[str, str] = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_"}

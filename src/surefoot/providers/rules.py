@@ -2,7 +2,7 @@
 
 Owns: the class of each rule, rules that are copies of another, levels, request order
 (WC-8). Does not own: the checks of a wire (`rules_chat`, `rules_responses`, `rules_anthropic`),
-the levels (`contracts`), repairs (`projection`), refusals of a server (`diagnosis`). The
+the levels (`contracts`), repairs (`shaping`), refusals of a server (`diagnosis`). The
 strict emulator in `testing` has its own checks and shares no code with these (WE-2).
 Promises: projection:valid.
 """

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from surefoot.providers import effort
-from surefoot.providers.projection import is_object_json
+from surefoot.providers.shaping import is_object_json
 
 Found = Iterator[tuple[str, str]]
 """Rule id and position, e.g. `("OC-01", "messages.3")`."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from surefoot.providers import effort
-from surefoot.providers.projection import is_object_json
+from surefoot.providers.shaping import is_object_json
 
 Found = Iterator[tuple[str, str]]
 _PREFIXES: Mapping[str, str] = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_"}

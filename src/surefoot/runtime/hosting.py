@@ -18,6 +18,7 @@ from surefoot.core.history import HOSTED_REQUEST, Message
 from surefoot.core.model import Draft, EffectClass, EffectTrace, Kind, State
 from surefoot.core.redact import redact
 from surefoot.errors import ProviderCredentials, ProviderError, ProviderRefused, ProviderUnreachable
+from surefoot.providers.client import Known
 from surefoot.providers.port import Reply, TextDelta
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.live import Batch, Call, Looked
@@ -58,7 +59,7 @@ class HostedRequests:
         on_delta: Callable[[TextDelta], None],
         *,
         turn_id: str,
-        drop_blocks: bool = False,
+        known: Known,
     ) -> Reply | None:
         """Ask for one step with the hosted tools on; None when this request has to go without them.
 
@@ -67,7 +68,7 @@ class HostedRequests:
         model = self._model
         if model is None or not model.hosted:
             return None
-        frozen, heard = model.freeze(view, drop_blocks=drop_blocks, hosted=True), _Heard()
+        frozen, heard = model.freeze(view, known, hosted=True), _Heard()
 
         async def body(attempt: LiveAttempt, arguments: Arguments) -> Outcome:
             try:

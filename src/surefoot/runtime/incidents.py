@@ -22,9 +22,11 @@ from surefoot.core.model import Draft, Kind, Notice
 from surefoot.errors import LedgerError, ProviderError, ProviderNonsense, ProviderRefused
 from surefoot.ledger.port import NotAppended
 from surefoot.providers import ladder, rules
+from surefoot.providers.client import Known
 from surefoot.providers.hosted import with_effects
 from surefoot.providers.port import Reply, TextDelta
-from surefoot.providers.repairs import Repair, asks_to_drop, repaired
+from surefoot.providers.projection import InForce
+from surefoot.providers.repairs import Repair
 from surefoot.runtime.hosting import HostedRequests
 from surefoot.runtime.live import Looked, Refused
 from surefoot.runtime.models import Model, Replaying, ask_until_answered
@@ -114,11 +116,11 @@ class Incidents:
         await self._expire_stale(step)
         scene = self.records.scene(step.messages)
         force = incident.in_force(self.session.incidents, scene)
-        view = await self._in_force(step.messages, force)
+        known = await self._known(step.messages, force)
         self._reopen(force, step.messages)
         counted = [0]
         try:
-            reply = await self._until_answered(view, force, step, counted)
+            reply = await self._until_answered(known, step, counted)
         except ProviderRefused as error:
             replaying = self._replaying
             if replaying is None:
@@ -127,22 +129,19 @@ class Incidents:
             reply = await self._refused(refused, counted[0], replaying)
         else:
             if "reasoning_missing" in reply.notes and self._replaying is not None:
-                return await self._regenerated(reply, step, scene, force, view)
+                return await self._regenerated(reply, step, scene, force, known)
         return reply
 
-    async def _until_answered(
-        self, view: Sequence[Message], force: Incident | None, step: Step, counted: list[int]
-    ) -> Reply:
+    async def _until_answered(self, known: Known, step: Step, counted: list[int]) -> Reply:
         model: Model = self.model
-        drop = force is not None and asks_to_drop(force.repairs)
-        reply = await self._hosted.ask(view, step.on_delta, turn_id=step.turn_id, drop_blocks=drop)
+        reply = await self._hosted.ask(step.messages, step.on_delta, turn_id=step.turn_id, known=known)
         if reply is not None:
             return reply
-        if drop and self._replaying is not None:
-            model = _Dropping(self.model, self._replaying)
+        if self._replaying is not None:
+            model = _Projected(self.model, self._replaying, known)
         return await ask_until_answered(
             model,
-            view,
+            step.messages,
             scheduler=self.session.scheduler,
             on_delta=step.on_delta,
             notify=self._notify,
@@ -165,25 +164,18 @@ class Incidents:
         if reason is not None:
             await self.records.change(newest, self.records.expired(reason))
 
-    async def _in_force(self, messages: Sequence[Message], force: Incident | None) -> list[Message]:
-        """The messages with the repaired prefix in its place (PR-43)."""
+    async def _known(self, messages: Sequence[Message], force: Incident | None) -> Known:
+        """What the projection of these messages needs beside them: receipts, and the repair in force (PR-43)."""
         if force is None:
-            return list(messages)
+            return Known(self.session.book)
         end = incident.boundary(force, messages) or force.prefix
-        return await self._projected(messages, force.repairs, force.told, offset=end - force.prefix)
+        return await self._repairing(force.repairs, force.told, offset=end - force.prefix)
 
-    async def _projected(
-        self,
-        messages: Sequence[Message],
-        repairs: Sequence[Repair],
-        told: Sequence[tuple[int, int]],
-        *,
-        offset: int = 0,
-    ) -> list[Message]:
-        shown = list(messages)
-        for prefix, at in told:
-            shown = restated.with_facts(shown, prefix + offset, await self._book_at(at))
-        return repaired(shown, repairs, offset=offset)
+    async def _repairing(
+        self, repairs: Sequence[Repair], told: Sequence[tuple[int, int]], *, offset: int = 0
+    ) -> Known:
+        facts = [(prefix, await self._book_at(at)) for prefix, at in told]
+        return Known(self.session.book, InForce(tuple(repairs), tuple(facts), offset))
 
     async def _book_at(self, at: int) -> Book:
         """The receipts as they stood at a ledger position, so that facts never change later."""
@@ -220,18 +212,18 @@ class Incidents:
             return None
         force = refused.force
         ground = self._ground(refused.step.messages, force, replaying)
-        before = repaired(ground.messages, ground.in_force)
-        sent = replaying.freeze(before, drop_blocks=asks_to_drop(ground.in_force)).body
-        findings = tuple(rules.check(sent, replaying.contract))
+        findings = tuple(ground.encode(ground.in_force).findings)
         linked = bool(refused.error.facts.get("linked"))
         return ladder.plan(ground, ladder.Refused(refused.kind, findings, linked))
 
     def _ground(
         self, messages: Sequence[Message], force: Incident | None, replaying: Replaying
     ) -> ladder.Ground:
-        def encode(shown: Sequence[Message], drop: bool) -> Mapping[str, Any]:
-            body: Mapping[str, Any] = replaying.freeze(shown, drop_blocks=drop).body
-            return body
+        def encode(repairs: Sequence[Repair]) -> ladder.Encoded:
+            made: ladder.Encoded = replaying.freeze(
+                messages, Known(self.session.book, InForce(tuple(repairs)))
+            )
+            return made
 
         offset = 0
         if force is not None:
@@ -251,9 +243,8 @@ class Incidents:
     async def _repair(self, refused: _Facts, plan: ladder.Plan, replaying: Replaying) -> Reply:
         """PR-34: project, validate, persist `consumed`, send once."""
         told = self._told(refused.force, len(refused.step.messages), refused.step.seen)
-        shown = await self._projected(refused.step.messages, plan.repairs, told)
-        frozen = replaying.freeze(shown, drop_blocks=asks_to_drop(plan.repairs))
-        if rules.refusing(rules.check(frozen.body, replaying.contract)):
+        frozen = replaying.freeze(refused.step.messages, await self._repairing(plan.repairs, told))
+        if rules.refusing(list(frozen.findings)):
             raise refused.error
         record = self._new_record(
             refused,
@@ -306,15 +297,14 @@ class Incidents:
     # Regeneration -----------------------------------------------------------------------------
 
     async def _regenerated(
-        self, reply: Reply, step: Step, scene: Scene, force: Incident | None, view: Sequence[Message]
+        self, reply: Reply, step: Step, scene: Scene, force: Incident | None, known: Known
     ) -> Reply:
         """PR-35: a reply that its contract will refuse later is asked for once more, before any call of it runs."""
         replaying = self._replaying
         effects = with_effects((*reply.enabled, *reply.hosted))
         if replaying is None or effects or incident.is_spent(self.records.newest, scene):
             return self._with_placeholder(reply)
-        drop = force is not None and asks_to_drop(force.repairs)
-        frozen = replaying.freeze(view, drop_blocks=drop)
+        frozen = replaying.freeze(step.messages, known)
         facts: dict[str, Any] = {"certainty": "none"}
         made_of = _Facts(ProviderNonsense("", **facts), step, scene, force, frozen.digest)
         record = self._new_record(
@@ -416,11 +406,10 @@ class Incidents:
         if plan is None:
             return Refusal("recovery_unavailable", "nothing_to_change")
         told = self._told(force, prefix, seen)
-        shown = await self._projected(messages, plan.repairs, told)
         text = restated.prompt_with(guidance)
-        shown.append(UserWords(turn_id, text, origin="host"))
-        frozen = replaying.freeze(shown, drop_blocks=asks_to_drop(plan.repairs))
-        broken = rules.refusing(rules.check(frozen.body, replaying.contract))
+        shown = [*messages, UserWords(turn_id, text, origin="host")]
+        frozen = replaying.freeze(shown, await self._repairing(plan.repairs, told))
+        broken = rules.refusing(list(frozen.findings))
         if broken:
             return Refusal("recovery_unavailable", broken[0].rule)
         consumed = {
@@ -543,18 +532,20 @@ class Incidents:
         return (*(one for one in earlier if one[0] != prefix), (prefix, at))
 
 
-class _Dropping:
-    """The model while a repair in force lets the service drop blocks (R9)."""
+class _Projected:
+    """The model, asked through the one door: with the receipts and the repair in force (PR-47)."""
 
-    def __init__(self, model: Model, replaying: Replaying) -> None:
+    def __init__(self, model: Model, replaying: Replaying, known: Known) -> None:
         self.wire = model.wire
         self.batch_split = model.batch_split
         self.wait_seconds = model.wait_seconds
         self._replaying = replaying
+        self._known = known
 
     async def complete(self, messages: Sequence[Message], on_delta: Callable[[TextDelta], None]) -> Reply:
         """One request. Raises `ProviderError`."""
-        return await self._replaying.send(self._replaying.freeze(messages, drop_blocks=True), on_delta)
+        frozen = self._replaying.freeze(messages, self._known)
+        return await self._replaying.send_checked(frozen, on_delta)
 
 
 _EMPTY_CARD: Mapping[str, Any] = {

@@ -12,7 +12,7 @@ from typing import Any, Protocol, runtime_checkable
 from surefoot.core.history import Message
 from surefoot.core.model import Notice
 from surefoot.errors import ProviderError
-from surefoot.providers.client import Client, Endpoint, Frozen, freeze, refuse_locally
+from surefoot.providers.client import Client, Endpoint, Frozen, Known, freeze, refuse_locally
 from surefoot.providers.diagnosis import next_wait
 from surefoot.providers.hosted import enabled, with_effects
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, ToolSpec, Wire
@@ -50,8 +50,12 @@ class Replaying(Protocol):
         """What an incident's budget is bound to: wire, URL, model, contract, thinking and effort (PR-19)."""
         ...
 
-    def freeze(self, messages: Sequence[Message], *, drop_blocks: bool = False) -> Any:
-        """The request as `body`, `content` and `digest`. Pure."""
+    def freeze(self, messages: Sequence[Message], known: Known | None = None) -> Any:
+        """The request as `body`, `content`, `digest`, `repairs` and `findings`. Pure."""
+        ...
+
+    async def send_checked(self, frozen: Any, on_delta: Callable[[TextDelta], None]) -> Reply:
+        """Send these very bytes, once, unless the contract refuses them. Raises `ProviderError`."""
         ...
 
     async def send(self, frozen: Any, on_delta: Callable[[TextDelta], None]) -> Reply:
@@ -66,7 +70,7 @@ class Hosting(Protocol):
     hosted: tuple[str, ...]
     """The kinds its owner switched on whose effects need a receipt."""
 
-    def freeze(self, messages: Sequence[Message], *, drop_blocks: bool = False, hosted: bool = False) -> Any:
+    def freeze(self, messages: Sequence[Message], known: Known | None = None, *, hosted: bool = False) -> Any:
         """The request as `body`, `content` and `digest`; `hosted` switches those kinds on. Pure."""
         ...
 
@@ -155,11 +159,11 @@ class EndpointModel:
 
     async def send_checked(self, frozen: Frozen, on_delta: Callable[[TextDelta], None]) -> Reply:
         """Send these very bytes, once, unless the contract refuses them. Raises `ProviderError`."""
-        refuse_locally(frozen.body, self.contract, self.endpoint)
+        refuse_locally(frozen, self.endpoint)
         return await self.send(frozen, on_delta)
 
     def freeze(
-        self, messages: Sequence[Message], *, drop_blocks: bool = False, hosted: bool = False
+        self, messages: Sequence[Message], known: Known | None = None, *, hosted: bool = False
     ) -> Frozen:
         """The request for these messages, made ready; `hosted` switches on the tools with effects. Pure."""
         request = ModelRequest(
@@ -172,8 +176,7 @@ class EndpointModel:
             effort=self._effort,
             hosted=(*self._free, *(self.hosted if hosted else ())),
         )
-        frozen = freeze(self.endpoint, self._wire, self.contract, request)
-        return frozen.dropping_blocks() if drop_blocks else frozen
+        return freeze(self.endpoint, self._wire, self.contract, request, known)
 
     async def send(self, frozen: Frozen, on_delta: Callable[[TextDelta], None]) -> Reply:
         """Send these very bytes, once. Raises `ProviderError`."""

@@ -21,13 +21,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.app import WIRES
 from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGiven, UserWords
+from surefoot.core.lifecycle import Book
 from surefoot.providers import contracts, ladder, rules
 from surefoot.providers.diagnosis import certainty, diagnose
-from surefoot.providers.missing import with_missing_results
 from surefoot.providers.port import ModelRequest, ToolSpec
-from surefoot.providers.projection import EMPTY_RESULT, FAILED_WITHOUT_TEXT, body_bytes
+from surefoot.providers.projection import WIRES, InForce, Projection, project
+from surefoot.providers.repairs import Repair
+from surefoot.providers.shaping import EMPTY_RESULT, FAILED_WITHOUT_TEXT, body_bytes
 from surefoot.testing.emulator.exchange import Exchange, Rooms
 from surefoot.testing.emulator.fault_plan import FaultPlan
 from surefoot.testing.emulator.profiles import PATHS
@@ -55,13 +56,17 @@ class Talk:
         self.rooms = Rooms(FaultPlan(), scripts, Stored(), PROFILES["chat"])
         self.log = RequestLog()
 
-    def encode(self, messages: Sequence[Message], drop: bool = False) -> dict[str, Any]:
-        """The request body for these messages."""
-        del drop
+    def project(self, messages: Sequence[Message], repairs: Sequence[Repair] = ()) -> Projection:
+        """These messages as the wire would have them."""
         request = ModelRequest(
             self.peer.model, SYSTEM, messages, TOOLS, effort=self.peer.effort, endpoint="emulated"
         )
-        return self.wire.encode(request, self.contract)
+        force = InForce(tuple(repairs)) if repairs else None
+        return project(messages, Book(), self.contract, force, request=request, wire=self.wire)
+
+    def encode(self, messages: Sequence[Message]) -> Mapping[str, Any]:
+        """The request body for these messages."""
+        return self.project(messages).body
 
     def ask(self, body: Mapping[str, Any]) -> tuple[int, bytes]:
         """Status and body of the answer."""
@@ -297,9 +302,8 @@ class Verdict:
 
 def judge(talk: Talk, messages: Sequence[Message]) -> Verdict:
     """Project these messages; accepted at once, or after the one repair that its refusal leads to."""
-    whole = with_missing_results(messages, lambda call: None)
-    body = talk.encode(whole)
-    findings = rules.check(body, talk.contract)
+    made = talk.project(messages)
+    whole, body, findings = made.request.messages, made.body, list(made.findings)
     refusing = rules.refusing(findings)
     linked = False
     made_up = invented(body, whole)
@@ -314,7 +318,7 @@ def judge(talk: Talk, messages: Sequence[Message]) -> Verdict:
         seen = diagnose(status, content, talk.contract)
         heard = certainty(seen.kind, status, [(one.rule, one.kind) for one in findings])
         kind, linked = heard.kind, seen.linked
-    ground = ladder.Ground(whole, talk.contract, talk.encode)
+    ground = ladder.Ground(messages, talk.contract, lambda repairs: talk.project(messages, repairs))
     found = ladder.plan(ground, ladder.Refused(kind, tuple(findings), linked))
     if found is None:
         return Verdict("no_plan", f"{kind}: {[one.rule for one in refusing]}")

@@ -16,7 +16,7 @@ from surefoot.core.history import Message
 from surefoot.errors import ProviderRefused
 from surefoot.providers import contracts
 from surefoot.providers.chat import ChatWire
-from surefoot.providers.client import Endpoint, Frozen, freeze, refuse_locally
+from surefoot.providers.client import Endpoint, Frozen, Known, freeze, refuse_locally
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, ToolSpec
 from surefoot.testing.played import PlayedModel
 
@@ -61,16 +61,18 @@ class RefusingModel(PlayedModel):
         """What a budget is bound to."""
         return {"wire": "chat", "model": "played", "contract": ENDPOINT.contract, "effort": self.effort}
 
-    def freeze(self, messages: Sequence[Message], *, drop_blocks: bool = False) -> Frozen:
+    def freeze(self, messages: Sequence[Message], known: Known | None = None) -> Frozen:
         """The request's bytes on the real Chat wire."""
-        del drop_blocks
         request = ModelRequest("played", "system", list(messages), self._tools, effort=self.effort)
-        return freeze(ENDPOINT, ChatWire(), self.contract, request)
+        return freeze(ENDPOINT, ChatWire(), self.contract, request, known)
 
     async def complete(self, messages: Sequence[Message], on_delta: Callable[[TextDelta], None]) -> Reply:
         """One request."""
-        frozen = self.freeze(messages)
-        refuse_locally(frozen.body, self.contract, ENDPOINT)
+        return await self.send_checked(self.freeze(messages), on_delta)
+
+    async def send_checked(self, frozen: Frozen, on_delta: Callable[[TextDelta], None]) -> Reply:
+        """One request, unless the contract refuses it."""
+        refuse_locally(frozen, ENDPOINT)
         return await self.send(frozen, on_delta)
 
     async def send(self, frozen: Frozen, on_delta: Callable[[TextDelta], None]) -> Reply:

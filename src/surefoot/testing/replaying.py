@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surefoot.app import WIRES
 from surefoot.core.model import EffectClass, Kind
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import this_process
@@ -25,6 +24,7 @@ from surefoot.ledger.places import OWNERS
 from surefoot.providers import contracts
 from surefoot.providers.client import Client, Endpoint
 from surefoot.providers.port import ToolSpec
+from surefoot.providers.projection import WIRES
 from surefoot.runtime.models import EndpointModel
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Wanted

@@ -18,9 +18,9 @@ from surefoot.providers import contracts
 from surefoot.providers.anthropic import AnthropicWire
 from surefoot.providers.chat import ChatWire
 from surefoot.providers.port import ModelRequest, ToolSpec, Wire
-from surefoot.providers.projection import body_bytes
 from surefoot.providers.responses import ResponsesWire
 from surefoot.providers.rules import check, refusing
+from surefoot.providers.shaping import body_bytes
 
 WIRES: dict[str, Wire] = {"chat": ChatWire(), "responses": ResponsesWire(), "anthropic": AnthropicWire()}
 JUDGES: dict[str, TypeAdapter[Any]] = {

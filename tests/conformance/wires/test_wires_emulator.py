@@ -231,13 +231,25 @@ async def test_pr_14_a_request_that_breaks_its_contract_is_not_sent(
     emulator: Emulator, client: Client
 ) -> None:
     asked = CallAsked("cal_1", "att_1", 0, "note", "{}", "toolu_1")
-    unanswered = (UserWords("t", "go"), AssistantWords(1, "", (asked,), "", {}), UserWords("t", "on"))
-    for place, rule in (("compat/responses", "OR-01"), ("compat/anthropic", "AN-01")):
+    made_elsewhere = AssistantWords(1, "", (asked,), "", {})
+    bare = (UserWords("t", "go"), made_elsewhere, ResultGiven(asked, "noted", False))
+    for place, rule in (("deepseek-v32/chat", "DS-02"), ("anthropic/anthropic", "AN-10")):
         with pytest.raises(ProviderError) as caught:
-            await ask(emulator, client, *unanswered, place=place)
+            await ask(emulator, client, *bare, place=place, effort="low")
         assert isinstance(caught.value, ProviderRefused)
         assert (caught.value.facts["local"], caught.value.facts["rules"]) == (True, [rule])
     assert emulator.requests() == []
+
+
+@every_wire
+async def test_pr_14_pr_56_a_call_without_a_result_is_answered_with_what_is_known_of_it(
+    emulator: Emulator, client: Client, wire: str
+) -> None:
+    asked = CallAsked("cal_1", "att_1", 0, "note", "{}", "toolu_1")
+    unanswered = (UserWords("t", "go"), AssistantWords(1, "", (asked,), "", {}), UserWords("t", "on"))
+    emulator.script(ScriptedModel().says("hi").steps)
+    assert (await ask(emulator, client, *unanswered, place=f"compat/{wire}")).text == "hi"
+    assert "its outcome is unknown" in emulator.requests()[0].body.decode()
 
 
 @every_wire

@@ -12,8 +12,8 @@ from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGive
 from surefoot.providers import contracts
 from surefoot.providers.chat import ChatWire
 from surefoot.providers.port import ModelRequest, ToolSpec
-from surefoot.providers.projection import UNNAMED_TOOL, body_bytes
 from surefoot.providers.rules import check, refusing
+from surefoot.providers.shaping import UNNAMED_TOOL, body_bytes
 
 COMPAT = contracts.resolve("compat/chat")
 TOOL = ToolSpec("list", "List a folder.", {"type": "object", "properties": {"path": {"type": "string"}}})

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from surefoot.core.history import AssistantWords, CallAsked, UserWords
+from surefoot.core.history import AssistantWords, CallAsked, ResultGiven, UserWords
 from surefoot.errors import (
     ProviderCredentials,
     ProviderError,
@@ -329,14 +329,16 @@ async def test_case_s37_a_cancel_closes_the_connection_at_once() -> None:
 
 async def test_pr_14_a_request_that_would_fail_is_never_sent() -> None:
     call = CallAsked("cal_1", "att_1", 0, "list", "{}", "call_a")
-    history = (UserWords("t", "x"), AssistantWords(1, "", (call,), "chat", {"role": "assistant"}))
+    asked = AssistantWords(1, "", (call,), "chat", {"role": "assistant"})
+    history = (UserWords("t", "x"), asked, ResultGiven(call, "1", False))
     broken = ModelRequest("m", "", history, (ToolSpec("list", "", {}),))
-    async with serving(head() + GOOD) as server:
-        with pytest.raises(ProviderRefused, match="OC-01") as caught:
-            await ask(server.url, req=broken)
+    strict = contracts.resolve("deepseek-v32/chat")  # takes no empty carrier, so no repair helps
+    async with serving(head() + GOOD) as server, Client() as client:
+        with pytest.raises(ProviderRefused, match="DS-02") as caught:
+            await client.send(endpoint(server.url), ChatWire(), strict, broken)
     assert server.requests == []
     assert caught.value.facts["local"]
-    assert caught.value.facts["kind"] == "replay_pairing"
+    assert caught.value.facts["kind"] == "replay_reasoning"
 
 
 async def test_case_s04_as_many_tokens_as_allowed_is_a_cut() -> None:

@@ -9,12 +9,14 @@ from typing import Any
 import pytest
 
 from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGiven, UserWords
+from surefoot.core.lifecycle import Book
 from surefoot.providers import contracts, ladder, repairs
 from surefoot.providers.anthropic import AnthropicWire
 from surefoot.providers.chat import ChatWire
 from surefoot.providers.diagnosis import FAMILIES, certainty, diagnose
 from surefoot.providers.missing import NOT_EXECUTED, OUTCOME_UNKNOWN, with_missing_results
 from surefoot.providers.port import ModelRequest, ToolSpec, Wire
+from surefoot.providers.projection import InForce, project
 from surefoot.providers.responses import ResponsesWire
 from surefoot.providers.rules import Finding
 
@@ -55,10 +57,10 @@ def ground(name: str, messages: Sequence[Message], **more: Any) -> ladder.Ground
     contract = contracts.resolve(name)
     wire = WIRES[name.partition("/")[2]]
 
-    def encode(shown: Sequence[Message], drop: bool) -> Mapping[str, Any]:
+    def encode(repairs: Sequence[tuple[str, int]]) -> ladder.Encoded:
         effort = "low" if name.endswith("anthropic") else None
-        body = wire.encode(ModelRequest("m", "s", shown, TOOLS, effort=effort), contract)
-        return {**body, "thinking": {**body["thinking"], "block_binding": {}}} if drop else body
+        request = ModelRequest("m", "s", messages, TOOLS, effort=effort)
+        return project(messages, Book(), contract, InForce(tuple(repairs)), request=request, wire=wire)
 
     return ladder.Ground(messages, contract, encode, **more)
 

@@ -14,8 +14,8 @@ from surefoot.providers import contracts
 from surefoot.providers.anthropic import AnthropicWire
 from surefoot.providers.chat import ChatWire
 from surefoot.providers.port import ModelRequest
-from surefoot.providers.projection import body_bytes
 from surefoot.providers.responses import ResponsesWire
+from surefoot.providers.shaping import body_bytes
 from surefoot.testing.rig import Crew, Rig, Setup
 from surefoot.testing.simulation import Simulation, simulate
 from surefoot.testing.world import Behaviour
