@@ -278,6 +278,7 @@ def asked_of(looked: Looked) -> recovery.Asked:
         supersedes=looked.call.supersedes,
         recovery=looked.call.reserved,
         satisfied=looked.satisfied,
+        undelivered=looked.undelivered,
     )
 
 

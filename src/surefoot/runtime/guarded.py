@@ -8,17 +8,28 @@ Promises: barrier:one-door, receipt:exact.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from surefoot.core.canonical import canonical_json, make_id, short_id
 from surefoot.core.effects import judged_effect
 from surefoot.core.model import Draft, Kind, Receipt, State
 from surefoot.core.results import result_of
-from surefoot.errors import OutcomeUnknown, ReceiptNotWritten, ToolError, UsageError, WriteFenced
+from surefoot.errors import (
+    LedgerError,
+    OutcomeUnknown,
+    ReceiptNotWritten,
+    StaleEpoch,
+    ToolError,
+    UsageError,
+    WriteFenced,
+)
 from surefoot.runtime.actions import Actions
 from surefoot.runtime.barrier import Barrier
+from surefoot.runtime.delivery import READER, Delivery
 from surefoot.runtime.inspection import inspect
 from surefoot.runtime.live import Batch, Call
 from surefoot.runtime.session import Session
@@ -36,6 +47,7 @@ class Guarded:
         self.barrier = barrier
         self.actions = actions
         self._turn_id = session.scheduler.new_id("trn")
+        self._delivery: Delivery | None = None
         actions.state_of = self._state
         actions.retrying.on_busy = self._retry_runs
 
@@ -61,12 +73,17 @@ class Guarded:
         """
         await self.session.history()
         await self.actions.recover()
+        self._heard()
 
     async def close(self) -> None:
         """Give the session back once the retries that run have settled. Adopted commands go on."""
         self.actions.choices.release()
         for attempt_id in list(self.actions.retrying.running):
             await self.actions.retrying.settled(attempt_id)
+        given = self._delivery.acknowledged() if self._delivery is not None else []
+        if given and not self.session.lost:
+            with contextlib.suppress(LedgerError, StaleEpoch):  # a missing mark counts as not delivered
+                await self.session.append(*given)
         await self.session.close()
 
     def add(self, tool: Tool) -> None:
@@ -103,6 +120,8 @@ class Guarded:
 
         With an `identity` that is stable over retries of the caller (an order number, a message id and index)
         a second pass of the same call meets its receipt: a success is given back and nothing runs again.
+        Without one, a write that ended and whose result the program never got, because it died or gave up, is
+        answered from its receipt when the same call comes again; once, then it is a new call.
 
         Raises:
             OutcomeUnknown: it may have happened; decide before anything else.
@@ -114,16 +133,29 @@ class Guarded:
         call_id = self.session.scheduler.new_id("cal") if identity is None else self._known_as(identity)
         earlier = self.session.book.attempts(call_id)
         settled = _speaks_for(earlier)
+        delivery = self._heard()
         if settled is not None:
-            return await self._told(settled)
+            with delivery.on_the_way(settled.attempt_id):
+                return await self._told(settled)
         attempt_id = self.session.scheduler.new_id("att")
         text = canonical_json(dict(arguments))
         asked = {"attemptId": attempt_id, "callId": call_id, "turnId": self._turn_id, "position": 0}
-        await self.session.append(
-            Draft(Kind.DISPATCHED, {**asked, "askedName": tool.name, "arguments": text})
-        )
+        call = {**asked, "askedName": tool.name, "arguments": text, "reader": READER}
+        await self.session.append(*delivery.acknowledged(), Draft(Kind.DISPATCHED, call))
         looked = self.barrier.look(Call(self._turn_id, call_id, attempt_id, tool.name, text))
-        return await self._told(await self.barrier.run(looked, Batch()))
+        if identity is None:
+            looked = replace(looked, undelivered=delivery.unheard(looked))
+        with delivery.on_the_way(attempt_id):
+            receipt = await self.barrier.run(looked, Batch())
+            if receipt.reason != "answered_from_receipt" or looked.undelivered is None:
+                return await self._told(receipt)
+        with delivery.on_the_way(looked.undelivered):
+            return await self._told(self.session.book.get(looked.undelivered) or receipt)
+
+    def _heard(self) -> Delivery:
+        if self._delivery is None:
+            self._delivery = Delivery(self.session)
+        return self._delivery
 
     def _known_as(self, identity: str) -> str:
         """A call id that follows from session and identity, so that every pass finds the same call."""

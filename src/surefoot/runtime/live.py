@@ -67,6 +67,8 @@ class Looked:
     notes: tuple[str, ...] = ()
     satisfied: frozenset[str] = frozenset()
     """Open attempts at the same write whose intents all hold now (TR-92)."""
+    undelivered: str | None = None
+    """A settled attempt at the same write whose result its program never got (TR-202)."""
 
 
 @dataclass(slots=True)
