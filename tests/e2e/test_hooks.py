@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -274,3 +275,51 @@ async def test_tr_25_what_a_hook_was_given_is_not_kept(work: Path) -> None:
 
 def names_in(folder: str) -> set[str]:
     return {file.name for file in Path(folder).iterdir()}
+
+
+AGENT = """
+import asyncio, sys
+from pathlib import Path
+from surefoot.app import Parts, open_app
+from surefoot.config import load_settings
+from surefoot.testing.played import PlayedModel
+
+home, work = sys.argv[1:]
+flags = {"model": "demo/played", "permissions.mode": "bypassPermissions"}
+settings = load_settings(flags, {"SUREFOOT_HOME": home, "PATH": "/usr/bin:/bin"}, Path(work))
+model = PlayedModel([{"calls": [{"name": "shell", "args": {"command": "echo done >> effects"}}]}])
+
+async def main():
+    async with open_app(settings, directory=Path(work), parts=Parts(model=model)) as app:
+        await (await app.session()).submit("Go.")
+
+asyncio.run(main())
+"""
+
+
+async def test_tr_25_the_death_of_the_agent_inside_a_hook_leaves_a_hook_to_judge_and_a_call_that_never_started(
+    work: Path,
+) -> None:
+    script(work, "slow.sh", "echo $$ > pid; while [ ! -e go ]; do sleep 0.01; done; exit 7")
+    given = settings(work, '[[hooks.PreToolUse]]\ncommand = "./slow.sh"\n')
+    agent = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", AGENT, str(given.places.settings_folder), str(work)
+    )
+    await asyncio.to_thread(until, lambda: said(work / "pid"))
+    agent.kill()
+    await agent.wait()
+    async with open_app(given, directory=work, parts=Parts(model=PlayedModel([]))) as app:
+        controller = await app.session(continue_newest=True)
+        (call,) = of(list(controller.session.book), "shell") or [
+            one for one in controller.session.book if one.asked_name == "shell"
+        ]
+        (hook,) = of(list(controller.session.book), "hook")
+        assert (call.state, call.reason) == (State.NOT_STARTED, "owner_died_before_start")
+        assert hook.state is State.UNKNOWN
+        (work / "go").touch()  # it goes on without its agent, and tells its end to the next one
+        await asyncio.to_thread(until, lambda: is_gone(int(said(work / "pid"))))
+    async with open_app(given, directory=work, parts=Parts(model=PlayedModel([]))) as app:
+        controller = await app.session(continue_newest=True)
+        (hook,) = of(list(controller.session.book), "hook")
+        assert (hook.state, hook.error_kind) == (State.FAILED, "exit_code")
+    assert effects(work) == []
