@@ -41,6 +41,7 @@ from surefoot.settings_table import (
     MODE_ALIASES,
     SETTINGS,
     UNIONS,
+    VENDOR_KEYS,
     Form,
     forbidden_in_project,
     form_of,
@@ -185,6 +186,13 @@ class Settings:
         wanted = self.model or self._first_usable()
         name, _, model = wanted.partition("/")
         endpoint = self.endpoints.get(name)
+        if endpoint is None and name in VENDOR_KEYS:
+            variable = VENDOR_KEYS[name]
+            raise SettingsError(
+                f"There is no key for {name!r}: the variable {variable} is not set, and no [endpoints.{name}] stands"
+                f" in {self.places.settings_file}.",
+                next_command=f"export {variable}=…",
+            )
         if endpoint is None:
             known = ", ".join(sorted(self.endpoints)) or "none"
             raise SettingsError(

@@ -21,6 +21,12 @@ from surefoot.settings_hooks import CLASSES, EVENTS, hook_tables, hooks_problem
 WIRES = ("chat", "responses", "anthropic")
 BARRIERS = ("session", "reach", "action", "advise", "off")
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
+VENDOR_KEYS = {
+    "openai": "OPENAI_API_KEY",
+    "deepseek": "DEEPSEEK_API_KEY",
+    "anthropic": "ANTHROPIC_API_KEY",
+}
+"""Endpoints that need nothing but their vendor's usual variable (UX-26)."""
 MODE_ALIASES = {"manual": "default"}
 
 

@@ -45,6 +45,7 @@ from surefoot.surfaces.chat_lines import (
 from surefoot.surfaces.keys import QUIET_MS, Keys
 from surefoot.surfaces.markup import Light
 from surefoot.surfaces.port import Driver, Screen
+from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import refusal, say
 
 STOP_SECONDS = 2.0
@@ -193,8 +194,7 @@ class Chat:
             end = await work
         except SurefootError as error:
             self.say(f"{error.facts.get('code') or error.code}: {error.message}")
-            if error.next_command:
-                self.say(f"next: {error.next_command}")
+            self.say(say("end_next", self.screen.language, command=next_of(error)))
             end = None
         finally:
             if own:
@@ -236,8 +236,8 @@ class Chat:
                 self.say(f"{error.facts.get('code') or error.code}: {view.clean(error.message)}")
             else:
                 self.say(say("end_during_execution", self.screen.language, reason=view.clean(end.reason)))
-            if error is not None and error.next_command:
-                self.say(f"next: {error.next_command}")
+            if error is not None:
+                self.say(say("end_next", self.screen.language, command=next_of(error)))
 
     async def stop(self) -> None:
         """Stop the turn; the session is free within two seconds whatever still ends (UX-18)."""

@@ -17,6 +17,7 @@ import click
 
 from surefoot.errors import LedgerError, RecoveryRefused, SessionHeld, Signal, SurefootError, UsageError
 from surefoot.surfaces.cli.talk import talk
+from surefoot.surfaces.ways import next_of
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("talk:run", "One prompt to the end, no questions (also: exec, surefoot -p)."),
@@ -97,7 +98,7 @@ def run(arguments: Sequence[str]) -> int:
         _forget_output()
         return 141
     except SurefootError as error:
-        _tell(error.message, str(error.facts.get("code") or error.code), error.next_command)
+        _tell(error.message, str(error.facts.get("code") or error.code), next_of(error))
         return exit_of(error)
     except Signal as error:
         _tell(str(error), "SF-SIGNAL", "surefoot doctor")
@@ -225,11 +226,9 @@ def _help_of(mistake: click.ClickException) -> str:
     return f"{context.command_path} --help" if context is not None else "surefoot --help"
 
 
-def _tell(message: str, code: str, next_command: str | None) -> None:
+def _tell(message: str, code: str, next_command: str) -> None:
     """One sentence, its code, and what to do next; on standard error."""
-    sys.stderr.write(f"{code}: {message.strip()}\n")
-    if next_command:
-        sys.stderr.write(f"next: {next_command}\n")
+    sys.stderr.write(f"{code}: {message.strip()}\nnext: {next_command}\n")
 
 
 def _forget_output() -> None:

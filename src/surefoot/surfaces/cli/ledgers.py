@@ -23,6 +23,7 @@ from surefoot.ledger.port import Report
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import complain, is_person_here, say_json, say_lines
 from surefoot.surfaces.cli.pruning import prune_command
+from surefoot.surfaces.ways import next_of
 
 
 @click.group()
@@ -56,7 +57,8 @@ def verify(ctx: click.Context, /, every: bool, as_json: bool) -> None:
         except SurefootError as error:
             bad = True
             documents.append({"project": place.project, "error": error.code, "message": error.message})
-            complain([f"{error.code}: {place.project}: {error.message}", "next: surefoot doctor"])
+            way = "surefoot ledger begin" if isinstance(error, LedgerDamaged) else next_of(error)
+            complain([f"{error.code}: {place.project}: {error.message}", f"next: {way}"])
             continue
         bad = bad or bool(report.findings)
         documents.append({"project": place.project, **_document(report)})

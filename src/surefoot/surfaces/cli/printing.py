@@ -25,6 +25,7 @@ from surefoot.surfaces.cli import running
 from surefoot.surfaces.cli.naming import known_as
 from surefoot.surfaces.cli.output import complain, say_json, say_lines
 from surefoot.surfaces.cli.talk import Wish
+from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import say
 from surefoot.tools.processes import kernel
 
@@ -352,13 +353,14 @@ class _Run:
             told = say(f"end_{key}", language, reason=self.ending.reason or key, n=len(cards))
             why = f"{CODES[key]}: {told}" if key in CODES else told
         command = cards[0]["command"] if cards else self._way_on(document)
+        why += "" if why.endswith((".", "?", "!", "。")) else "."
         return why + (" " + say("end_next", language, command=command) if command else "")
 
     def _way_on(self, document: dict[str, Any]) -> str | None:
         """A turn that ended is gone on with; before that, the error itself knows the way."""
         if document["resume_command"] and (self.tally.turn_id or self._error is None):
             return f"surefoot -r {self._name}"
-        return None if self._error is None else self._error.next_command
+        return None if self._error is None else next_of(self._error)
 
 
 def _quiet_output() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -28,6 +28,7 @@ from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
 from surefoot.errors import SessionMissing, SurefootError
 from surefoot.ledger.port import Ledger, SessionRow
 from surefoot.surfaces.view import fact_key, summary_of, with_summaries
+from surefoot.surfaces.ways import next_of
 
 T = TypeVar("T")
 STRIP_CELLS = 12
@@ -49,6 +50,23 @@ class Unreadable:
 
     place: Place
     error: SurefootError
+
+
+def told_broken(broken: Sequence[Unreadable]) -> list[str]:
+    """What could not be read, and the way on; nothing of it counts as empty (UX-163)."""
+    return [
+        line
+        for one in broken
+        for line in (
+            f"{one.error.code}: {one.place.project}: {one.error.message}",
+            f"next: {next_of(one.error)}",
+        )
+    ]
+
+
+def unread_here(broken: Sequence[Unreadable]) -> bool:
+    """Whether this project's own ledger is among those that could not be read: the command has no answer."""
+    return any(one.place.here for one in broken)
 
 
 def settings_here() -> Settings:
@@ -120,7 +138,9 @@ async def find_session(settings: Settings, reference: str | None) -> tuple[Place
 
     Without a reference the newest one here. Raises `SessionMissing`.
     """
-    here, _ = await rows_of(places_of(settings, every=False))
+    here, broken = await rows_of(places_of(settings, every=False))
+    if broken and not (reference and len(reference) == 30):
+        raise broken[0].error  # what cannot be read is not answered with "there is none"
     if reference is None:
         if not here:
             raise SessionMissing("There is no session in this project yet.", next_command='surefoot -p "…"')
@@ -135,6 +155,7 @@ async def find_session(settings: Settings, reference: str | None) -> tuple[Place
 async def find_attempt(settings: Settings, reference: str) -> tuple[Place, SessionRow, Receipt]:
     """Ledger, session and receipt of the call a reference names. Raises `SessionMissing`."""
     found: list[tuple[Place, SessionRow, Receipt]] = []
+    unread: list[SurefootError] = []
     for place in places_of(settings, every=len(reference) == 30):
         try:
             async with reader(place) as ledger:
@@ -142,8 +163,10 @@ async def find_attempt(settings: Settings, reference: str) -> tuple[Place, Sessi
                     book = await ledger.receipts(row.session_id)
                     named = [one for one in book.ids() if matches(reference, one)]
                     found += [(place, row, one) for one in map(book.get, named) if one is not None]
-        except SurefootError:
-            continue  # told by `recover list`; another ledger may still hold it
+        except SurefootError as error:
+            unread.append(error)  # another ledger may still hold it
+    if unread and not found:
+        raise unread[0]
     return _single(found, reference, [receipt.attempt_id for _, _, receipt in found])
 
 

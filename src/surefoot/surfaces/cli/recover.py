@@ -85,7 +85,7 @@ def list_(
             return [], [reading.Unreadable(place, error)]
 
     snapshots, broken = reading.run(work)
-    complain(f"{one.error.code}: {one.place.project}: {one.error.message}" for one in broken)
+    complain(reading.told_broken(broken))
     shown = [
         s
         for s in snapshots
@@ -94,11 +94,13 @@ def list_(
     if flags["as_json"]:
         _say_snapshots(shown or snapshots[:1], look.language)
     else:
-        say_lines(_list_lines(shown, look, resolved=resolved) or [say("nothing_open", look.language)])
+        lines = _list_lines(shown, look, resolved=resolved)
+        say_lines(lines if lines or broken else [say("nothing_open", look.language)])
         if session is None:
             say_lines(_survivor_lines(reading.places_of(settings, every=all_projects), look))
     is_open = any(view.is_card(call) for one in snapshots for call in one["calls"])
-    ctx.exit(OPEN if flags["exit_code"] and is_open else 0)
+    unread = 1 if reading.unread_here(broken) else 0
+    ctx.exit(OPEN if flags["exit_code"] and is_open else unread)
 
 
 def _survivor_lines(places: Sequence[reading.Place], look: Look) -> list[str]:
@@ -204,7 +206,9 @@ def _only_open(settings: Any, look: Look) -> str | None:
     """The attempt id when exactly one call is open; otherwise the list is printed."""
 
     async def work() -> list[dict[str, Any]]:
-        rows, _ = await reading.rows_of(reading.places_of(settings, every=False))
+        rows, broken = await reading.rows_of(reading.places_of(settings, every=False))
+        if broken:
+            raise broken[0].error
         return [await reading.read_snapshot(place, row, settings) for place, row in rows]
 
     snapshots = reading.run(work)
@@ -331,7 +335,7 @@ def stats(session: str | None, all_projects: bool, as_json: bool) -> None:
         return [await reading.read_snapshot(place, row, settings) for place, row in rows], broken
 
     snapshots, broken = reading.run(work)
-    complain(f"{one.error.code}: {one.place.project}: {one.error.message}" for one in broken)
+    complain(reading.told_broken(broken))
     counted = {key: sum(one["statistics"][key] for one in snapshots) for key in STATISTICS}
     if as_json:
         say_json(counted)

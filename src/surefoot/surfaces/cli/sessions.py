@@ -36,20 +36,23 @@ def session() -> None:
 @session.command("list")
 @click.option("--all", "every", is_flag=True, help="Of every project.")
 @click.option("--json", "as_json", is_flag=True)
-def list_(every: bool, as_json: bool) -> None:
+@click.pass_context
+def list_(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     """Sessions, those with open calls first."""
     settings = reading.settings_here()
     found, broken = reading.run(lambda: _listed(settings, every=every))
     look = look_here(settings.language)
-    complain(f"{one.error.code}: {one.place.project}: {one.error.message}" for one in broken)
+    complain(reading.told_broken(broken))
     if as_json:
         say_json([{**_facts(one.row), "project": one.place.project} for one in found])
-        return
+        ctx.exit(1 if reading.unread_here(broken) else 0)
     ids = [one.row.session_id for one in found]
     now = int(time.time() * 1000)
     began = reading.run(lambda: _first_words([(one.place, one.row) for one in found]))
     rows = [_row(one, ids, now, look, began.get(one.row.session_id, "-")) for one in found]
-    say_lines(headed(rows, "head_sessions", look.language) or [say("no_session", look.language)])
+    lines = headed(rows, "head_sessions", look.language)
+    say_lines(lines if lines or broken else [say("no_session", look.language)])
+    ctx.exit(1 if reading.unread_here(broken) else 0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -233,8 +236,6 @@ class _Told:
         if died and turns and turns[-1] in ("running", "waiting_user"):
             lines.append(f"· {say('turn_open', self.language)}")
         return lines
-
-
 
 
 session.add_command(rename_command)

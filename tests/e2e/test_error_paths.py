@@ -1,0 +1,112 @@
+"""Errors a stranger meets: each names the place and the next command, and nothing unreadable counts as empty."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import apsw
+import pytest
+from cli_world import World
+
+from surefoot import errors
+from surefoot.surfaces.ways import next_of
+
+MISTAKES = [
+    (["--frobnicate"], 2, "--frobnicate"),
+    (["recover", "list", "--frob"], 2, "--frob"),
+    (["session", "lst"], 2, "list"),
+    (["session", "show", "ses_zzzz"], 1, "ses_zzzz"),
+    (["recover", "confirm", "att_zzzz"], 1, "att_zzzz"),
+    (["timeline", "ses_zzzz"], 1, "ses_zzzz"),
+    (["-C", "/nonexistent", "-p", "x"], 2, "/nonexistent"),
+    (["-p", "x", "--timeout", "soon"], 2, "soon"),
+    (["-p", "x", "--barrier", "none"], 2, "recovery.barrier"),
+    (["-p", "x", "-m", "openai/gpt-4.1-mini"], 2, "OPENAI_API_KEY"),
+    (["-p", "x", "-m", "nosuch"], 2, "nosuch"),
+    (["-p", "x"], 2, "No model is configured"),
+    (["-p"], 2, "prompt"),
+    (["a chat"], 2, "terminal"),
+    (["config", "get", "nosuch"], 2, "nosuch"),
+    (["config", "set", "permissions.mode", "nosuch"], 2, "permissions.mode"),
+    (["contract", "show", "nosuch"], 2, "nosuch"),
+    (["tools", "nosuch"], 1, "nosuch"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "code", "place"), MISTAKES)
+def test_ux_9_a_mistake_has_a_code_one_sentence_with_its_place_and_a_next_command(
+    world: World, arguments: list[str], code: int, place: str
+) -> None:
+    done = world.run(*arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert re.match(r"SF-[A-Z-]+: ", done.stderr) and place in done.stderr
+    assert re.search(r"next: \S+", done.stderr)
+    assert "Traceback" not in done.stderr
+
+
+def test_ux_9_every_error_of_ours_leads_on() -> None:
+    kinds = [errors.SurefootError]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        assert next_of(kind("x")).split()[0] in ("surefoot", "pip")
+        assert next_of(kind("x", next_command="surefoot demo")) == "surefoot demo"
+
+
+def ledger_of(world: World) -> Path:
+    world.model_says({"text": "Hello."})
+    assert world.run("-p", "x").returncode == 0
+    return Path(world.run("ledger", "path").stdout.strip())
+
+
+READERS = [
+    ["session", "list"],
+    ["recover", "list"],
+    ["recover"],
+    ["timeline"],
+    ["session", "show"],
+    ["-p", "x"],
+]
+
+
+@pytest.mark.parametrize("arguments", READERS)
+def test_ux_163_a_damaged_ledger_is_never_answered_with_an_empty_one(
+    world: World, arguments: list[str]
+) -> None:
+    ledger = ledger_of(world)
+    ledger.write_bytes(b"no database " * 1000)
+    done = world.run(*arguments)
+    assert done.returncode == 1
+    assert "SF-LEDGER-DAMAGED" in done.stderr and str(ledger) in done.stderr
+    assert "next: surefoot ledger verify" in done.stderr
+    assert "no session" not in (done.stdout + done.stderr).lower() and "Nothing is open" not in done.stdout
+    assert "next: surefoot ledger begin" in world.run("ledger", "verify").stderr
+
+
+@pytest.mark.parametrize("arguments", READERS)
+def test_ux_147_a_ledger_of_a_newer_version_hides_nothing_and_says_what_to_install(
+    world: World, arguments: list[str]
+) -> None:
+    ledger = ledger_of(world)
+    with apsw.Connection(str(ledger)) as connection:
+        version = int(connection.execute("pragma user_version").fetchall()[0][0])
+        connection.execute(f"pragma user_version = {version + 5}")
+    connection.close()
+    done = world.run(*arguments)
+    assert done.returncode == 1 and "SF-LEDGER-NEWER" in done.stderr
+    assert "next: pip install --upgrade surefoot" in done.stderr
+    assert "no session" not in (done.stdout + done.stderr).lower()
+
+
+def test_ux_164_a_list_of_all_projects_reports_the_unreadable_one_and_shows_the_others(world: World) -> None:
+    ledger_of(world)
+    other = world.project.parent / "other"
+    other.mkdir()
+    first, world.project = world.project, other
+    broken = ledger_of(world)
+    broken.write_bytes(b"no database " * 1000)
+    world.project = first
+    done = world.run("session", "list", "--all", "--json")
+    assert done.returncode == 0 and len(json.loads(done.stdout)) == 1
+    assert "SF-LEDGER-DAMAGED" in done.stderr and "other-" in done.stderr
