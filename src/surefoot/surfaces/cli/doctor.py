@@ -244,7 +244,9 @@ def _open_calls(settings: Settings, every: bool) -> Check:
         "sessions", "ok", f"{_n(len(rows), 'session')}, {_n(count, 'open call')}", {"open_calls": count}
     )
     if count:
-        check.blame("warning", f"{count} calls may have happened", "surefoot recover list")
+        # Said here, because whoever goes back to an older program asks this one first (TR-189).
+        told = "decide before you install an older version, which promises nothing about them"
+        check.blame("warning", f"{_n(count, 'call')} may have happened; {told}", "surefoot recover list")
     lost = [row.session_id for _, row in rows if row.status not in ("ok", "dropped")]
     if lost:
         check.blame("fail", f"lost or unreadable: {', '.join(lost)}", "surefoot ledger verify")
