@@ -98,7 +98,7 @@ def test_tr_125_the_first_rule_that_refuses_answers() -> None:
     play(main)
 
 
-def test_tr_131_a_decision_that_cannot_be_written_leaves_everything_as_it_was() -> None:
+def test_tr_131_ux_67_a_decision_that_cannot_be_written_leaves_everything_as_it_was() -> None:
     async def main(sim: Simulation) -> None:
         rig = Rig(sim)
         crew, [receipt] = await doubtful(rig)
@@ -181,7 +181,7 @@ def test_tr_132_tr_125_several_calls_are_not_parked() -> None:
 
 
 @pytest.mark.promise("recovery:way-out")
-def test_tr_87_tr_142_from_every_open_call_an_idle_session_offers_a_way_that_then_works() -> None:
+def test_tr_87_tr_142_ux_6_from_every_open_call_an_idle_session_offers_a_way_that_then_works() -> None:
     async def main(sim: Simulation) -> None:
         crew, receipts = await doubtful(Rig(sim), count=3)
         await crew.press("inspect", receipts[0].attempt_id)
