@@ -178,7 +178,8 @@ class Kind(Word):
     """`turnId`, `stepId`, `raw` (JSON of the wire), `wire`, `text`, `finish`, `usage`,
     `notes` (found at receipt) and `searches` (display form of native searches) where there are any,
     `calls`: list of `{callId, attemptId, position, askedName, arguments, providerCallId}`.
-    Each call becomes a receipt in state `dispatched` (D1)."""
+    Each call becomes a receipt in state `dispatched` (D1). One from a program without start receipts, told
+    here without its result, has `imported`: true (TR-51)."""
     DISPATCHED = "attempt.dispatched"
     """A further attempt, a nested call or a foreign one: the keys of a call above, with
     `turnId`, `parentAttemptId`, `originAttemptId`, `ladder`."""

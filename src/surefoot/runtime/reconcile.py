@@ -234,6 +234,11 @@ def _judge(
             return _closed(
                 receipt, Outcome("", State.UNKNOWN, "ledger_tail_lost"), now_ms, ExecutorState.NOT_PROVEN
             )
+        if receipt.extra.get("imported"):
+            # Its program wrote no start receipts, so that none is there says nothing (TR-51).
+            return _closed(
+                receipt, Outcome("", State.UNKNOWN, "no_evidence"), now_ms, ExecutorState.NOT_PROVEN
+            )
         return _never_started(receipt)
     if receipt.process is not None:
         judged = supervision.judge(receipt, epoch=session.epoch)

@@ -342,3 +342,22 @@ async def test_tr_6_blobs_of_a_dropped_session_go_unless_another_names_them(worl
     assert answer.swept.blobs == 1
     assert await ledger.get_blob(refs[1]) == b"shared"
     assert (await ledger.verify()).findings == ()
+
+
+async def test_tr_93_tr_97_compaction_and_dropping_go_together_and_verify(world: Any, say: Any) -> None:
+    notes = {"notes": SECRET, "counts": {}, "calls": [], "messages": 3, "keepsLast": False, "pinned": []}
+    compacted = Draft(Kind.COMPACTED, notes)
+    await a_session(world, say, say.closed(1, "unknown"), compacted)
+    await a_session(world, say, say.closed(1, "unknown"), say.resolved(1), compacted, session=say.other)
+    world.clock.turn(31 * DAY_MS)
+    assert (await pruned(world, say)).dropped == (say.other,)
+    for _ in range(2):
+        ledger = await world.open()
+        assert (await ledger.verify()).findings == ()
+        (opened,) = (await ledger.receipts(say.session)).open()
+        assert opened.arguments == '{"path":"/a"}'
+        assert (await ledger.receipts(say.other)).statistics()["confirmed"] == 1
+        claim = await ledger.claim(say.session, say.owner(4))
+        await ledger.append(say.session, [compacted], epoch=claim.epoch)
+        await ledger.close()
+    assert SECRET in await stored(world, say.session) and SECRET not in await stored(world, say.other)

@@ -111,7 +111,7 @@ def test_tr_148_a_snapshot_of_every_state_and_overlay_is_true_to_the_schema(tell
     assert errors == []
 
 
-def test_tr_148_tr_143_a_press_is_described_as_it_is_admitted() -> None:
+def test_tr_148_a_press_is_described_as_it_is_admitted() -> None:
     single = {**REQUEST, "attemptId": "att_1", "action": "confirm"}
     assert valid("action", single) and valid("action", {**single, "inspectionId": None, "note": "seen"})
     assert valid(
@@ -129,14 +129,14 @@ def test_tr_148_tr_143_a_press_is_described_as_it_is_admitted() -> None:
         assert not valid("action", wrong), wrong
 
 
-def test_tr_148_tr_146_a_choice_about_a_process_is_described_as_it_is_admitted() -> None:
+def test_tr_148_a_choice_about_a_process_is_described_as_it_is_admitted() -> None:
     choice = {**REQUEST, "attemptId": "att_1", "choice": "kill"}
     assert valid("process", choice)
     assert not valid("process", {**choice, "choice": "stop"})
     assert not valid("process", {**choice, "signal": 9})
 
 
-def test_tr_148_tr_145_a_refusal_has_a_code_and_a_message() -> None:
+def test_tr_148_a_refusal_has_a_code_and_a_message() -> None:
     assert valid("error", {"code": "inspection_required", "message": "Look first.", "reason": "x"})
     assert not valid("error", {"code": "Inspection Required", "message": ""})
     assert not valid("error", {"code": "inspection_required"})

@@ -454,3 +454,23 @@ async def test_tr_178_a_session_in_a_real_folder_is_owned_given_back_and_owned_a
                 pass
     async with on_disk(tmp_path, Setup(tools=[tool]), new=False) as crew:
         assert [one.state for one in crew.session.book] == [State.SUCCEEDED] and crew.session.epoch == 2
+
+
+def test_tr_51_an_imported_call_without_a_result_is_unknown_and_no_guess_is_made() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        tools = [rig.world.tool("act", ONCE)]
+        crew = await rig.own(Setup(tools=tools))
+        own, foreign = ({"callId": f"cal_{n}", "attemptId": f"att_{n}", "askedName": "act"} for n in (1, 2))
+        calls = [{**own, "position": 0}, {**foreign, "position": 1, "imported": True}]
+        await crew.session.append(Draft(Kind.ASSISTANT, {"turnId": "trn_1", "text": "", "calls": calls}))
+        assert crew.process is not None
+        crew.process.kill()
+        heir = await rig.own(Setup(tools=tools))
+        first, second = list(heir.session.book)
+        assert (first.state, first.reason) == (State.NOT_STARTED, "owner_died_before_start")
+        assert (second.state, second.reason) == (State.UNKNOWN, "no_evidence")
+        assert [one.attempt_id for one in heir.session.book.open()] == ["att_2"]
+        assert not rig.world.bodies
+
+    play(main)
