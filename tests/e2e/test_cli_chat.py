@@ -349,3 +349,29 @@ def test_ux_50_a_resume_draws_the_run_strip_with_the_death(world: World) -> None
     child.expect(r"◇┊  the process died at \d\d:\d\d:\d\d")
     child.expect("h |i look")
     assert leave(child) == 3
+
+
+def test_ux_76_ux_68_two_keys_lead_from_a_resumed_card_to_a_working_model_and_nothing_runs_between(
+    world: World,
+) -> None:
+    target = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; rm out.txt"}}]}
+    world.model_says(target, DONE)
+    killed = world.start("-p", "hang", "--yolo")
+    wait_for((world.project / "started").exists)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate()
+    child = pexpect.spawn(
+        SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        dimensions=(40, 90), timeout=20,
+    )  # fmt: skip
+    child.expect("Esc later")
+    child.expect("◇1")
+    quiet()
+    child.send("l")
+    child.expect(r"⊟ left open, still fenced · \d\d:\d\d:\d\d · this terminal · c continue")
+    calls = json.loads(world.run("session", "show", "--json").stdout)["entries"]
+    assert [one["kind"] for one in calls].count("assistant") == 1
+    quiet()
+    child.send("c")
+    child.expect("All finished.")
+    assert leave(child) == 0

@@ -344,3 +344,30 @@ def test_ux_52_a_call_that_is_no_copy_names_no_origin() -> None:
     }
     copy = view.with_summaries(snapshot(call()), {ATTEMPT: receipt})["calls"][0]
     assert copy["origin"] == {key: ORIGIN[key] for key in ("attemptId", "sessionId")}
+
+
+@pytest.mark.parametrize("effect_class", ["READ_ONLY", "IDEMPOTENT_WRITE", "NON_IDEMPOTENT", "UNKNOWN"])
+def test_ux_144_no_read_no_refusal_and_no_bad_argument_is_a_card_or_counted_as_open(
+    effect_class: str,
+) -> None:
+    settled = [("not_started", reason) for reason in (*words.NOT_RUN, None)]
+    settled += [("failed", None), ("succeeded", None), ("dispatched", None)]
+    calls = [
+        call(state=state, reason=reason, open=False, **{"class": effect_class}) for state, reason in settled
+    ]
+    opened = call(**{"class": effect_class})
+    shown = view.cards(snapshot(*calls, opened), "en")
+    assert len(shown) == (0 if effect_class == "READ_ONLY" else 1)
+
+
+def test_ux_150_the_card_reads_at_grade_eight_at_most_and_both_chinese_texts_are_complete() -> None:
+    parts = [made()[key] for key in ("known", "notKnown", "next")]
+    told = re.sub(r"\S+:\S+", "it", " ".join(parts))
+    sentences = [one for one in re.split(r"[.!?]\s*", told) if one.strip()]
+    letters = re.findall(r"[A-Za-z]+", told)
+    syllables = sum(max(1, len(re.findall(r"[aeiouy]+", word.lower().removesuffix("e")))) for word in letters)
+    grade = 0.39 * len(letters) / len(sentences) + 11.8 * syllables / len(letters) - 15.59
+    assert grade <= 8, grade
+    for language in ("zh-Hans", "zh-Hant"):
+        card = made(language)
+        assert all(re.search("[\u4e00-\u9fff]", card[key]) for key in ("known", "notKnown", "next"))

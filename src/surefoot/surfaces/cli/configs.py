@@ -32,7 +32,7 @@ def config() -> None:
 @config.command()
 @click.option("--origin", is_flag=True, help="Name unit, default and source of each value.")
 @click.option("--example", is_flag=True, help="Print a complete example file.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def show(origin: bool, example: bool, as_json: bool) -> None:
     """Show every setting that holds here."""
     if example:
@@ -69,7 +69,7 @@ def path() -> None:
 
 @config.command()
 @click.argument("name")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def get(name: str, as_json: bool) -> None:
     """Print the value of one setting that holds here."""
     settings = load_settings({}, os.environ, Path.cwd())

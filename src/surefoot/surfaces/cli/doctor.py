@@ -58,7 +58,7 @@ class Check:
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--all", "every", is_flag=True, help="The ledgers of every project.")
 @click.pass_context
 def doctor(ctx: click.Context, /, as_json: bool, every: bool) -> None:

@@ -50,7 +50,7 @@ def emulate(ctx: click.Context) -> None:
 
 @click.command()
 @click.argument("name", required=False)
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def tools(name: str | None, as_json: bool) -> None:
     """The tools a model is offered, with the name that permission rules use; `check` compares them with packs."""
     from pathlib import Path

@@ -44,7 +44,7 @@ def path(every: bool) -> None:
 
 @ledger.command()
 @click.option("--all", "every", is_flag=True, help="Of every project.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
 def verify(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     """Check chain, witness and blobs without changing anything; exit code 1 on a finding."""

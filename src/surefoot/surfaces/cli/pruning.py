@@ -38,7 +38,7 @@ class Done:
 @click.option("--all", "every", is_flag=True, help="Of every project.")
 @click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def prune_command(age: str | None, every: bool, dry_run: bool, yes: bool, as_json: bool) -> None:
     """Remove blobs that nothing names and, with --older-than, old sessions without an open call."""
     settings = reading.settings_here()

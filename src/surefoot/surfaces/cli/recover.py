@@ -66,7 +66,7 @@ recover.add_command(recover_context, "context")
 @click.option("--all-projects", is_flag=True, help="Of every ledger of this person.")
 @click.option("--session", "session", help="Only this session.")
 @click.option("--exit-code", is_flag=True, help="Exit with 3 when any is open.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
 def list_(
     ctx: click.Context, /, resolved: bool, all_projects: bool, session: str | None, **flags: bool
@@ -170,7 +170,7 @@ def _list_row(call: Mapping[str, Any], ids: Sequence[str], look: Look) -> list[s
 
 @recover.command()
 @click.argument("reference")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def show(reference: str, as_json: bool) -> None:
     """Facts and evidence of one call, with the code that a decision may need; no arguments."""
     snapshot, call, look = _read_call(reference)
@@ -244,7 +244,7 @@ def _read_call(reference: str) -> tuple[dict[str, Any], dict[str, Any], Look]:
 @recover.command()
 @click.argument("references", nargs=-1, required=False)
 @click.option("--all", "every", is_flag=True, help="Every open call of this project.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
 def inspect(ctx: click.Context, /, references: tuple[str, ...], every: bool, as_json: bool) -> None:
     """Look at the world once more and record what was seen."""
@@ -259,7 +259,7 @@ def _deciding(verb: str, help_text: str) -> None:
     @click.option("--inspection", help="The inspection that was read; needed without a terminal.")
     @click.option("--note", help="At most 500 characters; never sent to a model.")
     @click.option("--code", help="The code of the card, where it asks for one.")
-    @click.option("--json", "as_json", is_flag=True)
+    @click.option("--json", "as_json", is_flag=True, help="As JSON.")
     @click.pass_context
     def command(ctx: click.Context, /, references: tuple[str, ...], **flags: Any) -> None:
         given = Given(flags["inspection"], flags["note"], code=flags["code"], as_json=flags["as_json"])
@@ -277,7 +277,7 @@ _deciding("reject", "Leave it open and fenced; do not run it again.")
 @click.option("--yes", is_flag=True, help="Needed without a terminal.")
 @click.option("--code", help="The code of `recover show`, where it asks for one.")
 @click.option("--note", help="At most 500 characters; never sent to a model.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
 def release(ctx: click.Context, /, references: tuple[str, ...], every: bool, **flags: Any) -> None:
     """Lift the fence and leave the call open."""
@@ -303,7 +303,7 @@ def _wanted(references: Sequence[str], every: bool) -> list[str]:
 @recover.command()
 @click.argument("references", nargs=-1, required=True)
 @click.option("--inspection", help="The inspection that was read; needed without a terminal.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
 def retry(ctx: click.Context, /, references: tuple[str, ...], inspection: str | None, as_json: bool) -> None:
     """Run it again with its old key, on new proof that it is absent. Off unless the owner switched it on."""
@@ -313,7 +313,7 @@ def retry(ctx: click.Context, /, references: tuple[str, ...], inspection: str | 
 @recover.command()
 @click.argument("reference")
 @click.argument("choice", type=click.Choice(["adopt", "kill", "leave"]))
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
 def process(ctx: click.Context, /, reference: str, choice: str, as_json: bool) -> None:
     """What becomes of a process that a call left running."""
@@ -323,7 +323,7 @@ def process(ctx: click.Context, /, reference: str, choice: str, as_json: bool) -
 @recover.command()
 @click.option("--session", "session", help="Only this session.")
 @click.option("--all-projects", is_flag=True, help="Of every ledger of this person.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def stats(session: str | None, all_projects: bool, as_json: bool) -> None:
     """How many calls became unknown and what was said of them. Nothing of it is sent anywhere."""
     settings = reading.settings_here()

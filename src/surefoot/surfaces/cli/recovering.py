@@ -27,7 +27,7 @@ ID = "inc_"
 @click.argument("words", nargs=-1)
 @click.option("--session", "session", help="Of this session; the newest one here without it.")
 @click.option("--guidance", help="Words for the model; they are never read as a command.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
 def recover_context(
     ctx: click.Context, /, words: tuple[str, ...], session: str | None, guidance: str | None, as_json: bool

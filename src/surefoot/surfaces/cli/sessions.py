@@ -35,7 +35,7 @@ def session() -> None:
 
 @session.command("list")
 @click.option("--all", "every", is_flag=True, help="Of every project.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
 def list_(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     """Sessions, those with open calls first."""
@@ -135,7 +135,7 @@ def _facts(row: SessionRow) -> dict[str, Any]:
 @session.command()
 @click.argument("reference", required=False)
 @click.option("--id", "only_id", is_flag=True, help="Print the full id alone.")
-@click.option("--json", "as_json", is_flag=True)
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def show(reference: str | None, only_id: bool, as_json: bool) -> None:
     """What happened in a session: words, calls, what may have happened."""
     settings = reading.settings_here()
