@@ -32,8 +32,8 @@ NOT_SENT = frozenset(
 """Transport codes under which no byte of the request had left."""
 _PARAMETERS: Mapping[str, Any] = {
     "type": "object",
-    "properties": {"kinds": {"type": "array", "items": {"type": "string"}}, "request": {"type": "string"}},
-    "required": ["kinds", "request"],
+    "properties": {"name": {"type": "string"}, "request": {"type": "string"}},
+    "required": ["name", "request"],
 }
 
 
@@ -103,7 +103,7 @@ class HostedRequests:
     def _looked(self, model: Hosting, digest: str, body: Any, turn_id: str) -> Looked:
         """The request as a call. Its digest stands in the arguments, so that no two requests are the same action."""
         new_id = self._session.scheduler.new_id
-        text = canonical_json({"kinds": list(model.hosted), "request": digest})
+        text = canonical_json({"name": " ".join(model.hosted), "request": digest})
         call = Call(turn_id, new_id("cal"), new_id("att"), HOSTED_REQUEST, text)
         tool = Tool(
             name=HOSTED_REQUEST,
@@ -112,10 +112,10 @@ class HostedRequests:
             body=body,
             effect=EFFECT,
             rule_name="Hosted",
-            subjects=lambda arguments, place: tuple(arguments["kinds"]),
+            subjects=lambda arguments, place: tuple(arguments["name"].split()),
             switched_on=True,
             starts_processes=True,  # what it set going is the provider's; our end proves nothing about it
-            summary=lambda arguments: ", ".join(arguments.get("kinds") or ()),
+            summary=lambda arguments: str(arguments.get("name") or ""),
         )
         arguments = read_arguments(text)
         return Looked(call, tool, arguments, EFFECT, redact(arguments.value, ()))

@@ -107,7 +107,7 @@ async def test_pr_98_tr_9_the_receipt_is_durable_before_the_request_leaves_and_c
         turn = asyncio.ensure_future(stand.crew.controller.submit("Compute."))
         await emulator.wait_until_held()
         (receipt,) = requests_of(stand)
-        assert receipt.state == "started" and json.loads(receipt.arguments)["kinds"] == ["code"]
+        assert receipt.state == "started" and json.loads(receipt.arguments)["name"] == "code"
         emulator.release()
         end: Any = await turn
         assert (end.status, end.text) == (TurnStatus.COMPLETED, "It is 4.")
