@@ -73,6 +73,10 @@ class Newest:
             self.origin, self.resumes = str(payload["turnId"]), 0
         self.turn_id, self.status = str(payload["turnId"]), TurnStatus(payload["status"])
 
+    def attended(self) -> None:
+        """A person answered a question of this turn: what comes now is new, as after new words."""
+        self.origin, self.resumes = self.turn_id, 0
+
     def refusal(self, limit: int) -> str | None:
         """Why its work may not be resumed once more; None also when there is nothing to resume."""
         if self.status not in RESUMABLE:

@@ -136,9 +136,12 @@ class Actions:
 
     # Resuming ---------------------------------------------------------------------------------
 
-    async def look(self, *, far: bool = False) -> None:
-        """Inspect every open write nobody has looked at yet; local verifiers only, unless `far` (TR-116)."""
-        await self.resuming.look(far=far)
+    async def look(self, *, far: bool = False, beside: bool = False) -> None:
+        """Inspect every open write nobody has looked at yet; local verifiers only, unless `far` (TR-116).
+
+        `beside` waits for it a moment only; its end is then told by the notice `looked`.
+        """
+        await (self.resuming.look_beside() if beside else self.resuming.look(far=far))
 
     async def carry_out(self) -> list[Receipt]:
         """What comes before the first model request of a resume: retries, questions of a dead owner (TR-116)."""

@@ -139,7 +139,7 @@ class Controller:
         if self.people.asker is not None:
             await self.session.history()  # what a dead owner was asking stands there (UX-42)
         if self.actions.policy.inspect_on_resume:
-            await self.actions.look()
+            await self.actions.look(beside=self.people.asker is not None)
         for name in self.barrier.registry.without_class():
             text = f"{name!r} declares no effect class; every call of it counts as UNKNOWN, with reach '*'."
             self.notify(Notice("tool_without_class", {"tool": name, "text": text}))

@@ -26,6 +26,8 @@ from surefoot.runtime.retrying import Retrying
 from surefoot.runtime.session import Session
 from surefoot.runtime.standing import Planned, Standing
 
+LOOK_GRACE_SECONDS = 0.5
+"""How long an opening waits for its look where somebody sits; what takes longer goes on beside (UX-50)."""
 LOOKS_AT_ONCE = 4
 """How many verifiers run side by side in one look."""
 
@@ -42,16 +44,31 @@ class Resuming:
         self._standing = standing
         self._limits = limits
         self._stops: set[Any] = set()
+        self._one_look = session.scheduler.lock()
         self._shown: frozenset[str] | None = None
         self._done = False
 
     # Looking ----------------------------------------------------------------------------------
+
+    async def look_beside(self) -> None:
+        """The local look of an opening: off the path of a person's input once it takes long (TR-116, UX-50)."""
+        scheduler = self._session.scheduler
+        looking = scheduler.spawn(self.look(), "look on opening")
+        if await scheduler.wait(looking, seconds=LOOK_GRACE_SECONDS):
+            return looking.result()
+        looking.add_done_callback(scheduler.heard)
+        looking.add_done_callback(lambda _: self.notify(Notice("looked", {})))
+        return None
 
     async def look(self, *, far: bool = False) -> None:
         """Inspect every open write nobody has looked at yet; local verifiers only, unless `far` (TR-116).
 
         All verifiers of one look share its time; what is not finished then is recorded as timed out (TR-102).
         """
+        async with self._one_look:
+            await self._look(far)
+
+    async def _look(self, far: bool) -> None:
         waiting = [
             one for one in recovery.fencing(self._session.book.open()) if self._is_to_be_seen(one, far)
         ]
@@ -117,9 +134,14 @@ class Resuming:
         if self._done:
             return []
         await self._session.history()
+        receipts: list[Receipt] = []
+        if not (retry and any(one.runs_again for one in self._standing.plan())):
+            self._done = True
+            return receipts
+        async with self._one_look:
+            pass  # what is looked at now may say that there is nothing to run again
         self._show_changes()
-        receipts = []
-        for planned in self._standing.plan() if retry else ():
+        for planned in self._standing.plan():
             if self._is_earlier(planned.receipt) and planned.runs_again:
                 receipts += await self._carry_out(planned, choices)
         self._done = True

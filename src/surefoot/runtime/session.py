@@ -240,6 +240,8 @@ class Session:
             self.record_lost_at = int(entry.payload.get("view") or 0)
         elif entry.kind in (Kind.QUESTION, Kind.ANSWER, Kind.APPROVAL):
             self.questions.apply(entry)
+            if entry.payload.get("verdict") == "answered":
+                self.newest_turn.attended()
 
     def _cover(self, entry: Entry) -> None:
         payload = entry.payload

@@ -295,6 +295,8 @@ class Chat:
             self._progress(str(facts.get("text", "")))
         elif kind == "provider_refused":
             self._keep(asyncio.ensure_future(self._show("/recover-context")))
+        elif kind == "looked" and self._turn is None:
+            self.show_cards()  # a look of the opening took its time; the card shows what it saw
         elif kind == "model_wait":
             self.say(view.wait_line(facts, self.screen.language))
         else:

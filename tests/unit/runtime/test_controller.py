@@ -11,7 +11,7 @@ import pytest
 
 from surefoot.core import turns
 from surefoot.core.effects import Effect
-from surefoot.core.model import BarrierLevel, EffectClass, EffectTrace, Kind, State
+from surefoot.core.model import BarrierLevel, Draft, EffectClass, EffectTrace, Kind, State
 from surefoot.errors import LedgerError, ProviderUnreachable
 from surefoot.runtime.controller import Parked
 from surefoot.runtime.tools import LiveAttempt, Tool
@@ -373,6 +373,21 @@ def test_tr_183_the_count_is_durable_and_a_death_of_the_owner_counts_as_any_othe
                 crew.process.kill()
                 await going
         assert (await going).reason == "resumes_spent" and not slow.asked
+
+    play(main)
+
+
+def test_tr_183_an_answer_of_a_person_begins_the_count_anew() -> None:
+    async def main(sim: Simulation) -> None:
+        crew = await Rig(sim).own(Setup(model=failing(9)))
+        await crew.turn("hello")
+        for _ in range(3):
+            await crew.do(crew.controller.go_on())
+        answer = {"questionId": "qst_x", "attemptId": "att_x", "verdict": "answered", "text": "blue"}
+        await crew.session.append(Draft(Kind.ANSWER, answer))
+        assert (await crew.do(crew.controller.go_on())).reason == "SF-PROVIDER-UNREACHABLE"
+        queued = [one.payload for one in await crew.entries(Kind.TURN) if one.payload["status"] == "queued"]
+        assert queued[-1]["resumes"] == {"turnId": queued[-2]["turnId"], "count": 1}
 
     play(main)
 

@@ -100,6 +100,68 @@ def test_tr_116_a_look_that_timed_out_is_made_again_when_a_person_continues() ->
     play(main)
 
 
+class Somebody:
+    """A person who is there and is asked nothing."""
+
+    async def permission(self, question: Any) -> Any:
+        raise AssertionError
+
+    async def question(self, question: Any) -> Any:
+        raise AssertionError
+
+
+@pytest.mark.parametrize(("attended", "waited_ms"), [(True, 1000), (False, 11_000)])
+def test_tr_116_ux_50_a_slow_look_on_opening_holds_no_person_up_and_its_end_is_told(
+    attended: bool, waited_ms: int
+) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        crew, [receipt] = await doubtful(rig, 1)
+        slow_looks(crew, 3600)
+        crew.controller.people.asker = Somebody() if attended else None
+        began = crew.session.scheduler.boot_ms()
+        await crew.do(crew.controller.open())
+        assert crew.session.scheduler.boot_ms() - began < waited_ms
+        assert (crew.receipt(receipt.attempt_id).inspection is None) is attended
+        assert not crew.told("looked")
+        await crew.session.scheduler.sleep(12)
+        assert (crew.receipt(receipt.attempt_id).inspection or {})["reason"] == "verifier_timeout"
+        assert len(crew.told("looked")) == int(attended)
+
+    play(main)
+
+
+def test_tr_127_words_are_not_held_up_by_a_look_that_still_runs() -> None:
+    async def main(sim: Simulation) -> None:
+        crew, [receipt] = await doubtful(Rig(sim), 1)
+        slow_looks(crew, 3600)
+        crew.controller.people.asker = Somebody()
+        await crew.do(crew.controller.open())
+        began = crew.session.scheduler.boot_ms()
+        assert (await crew.turn("hello")).status == "completed"
+        assert crew.session.scheduler.boot_ms() - began < 1000
+        await crew.session.scheduler.sleep(12)
+        assert crew.receipt(receipt.attempt_id).inspection is not None, (
+            "its record needs a still open call only"
+        )
+
+    play(main)
+
+
+def test_tr_116_close_ends_a_look_that_still_runs() -> None:
+    async def main(sim: Simulation) -> None:
+        crew, [receipt] = await doubtful(Rig(sim), 1)
+        slow_looks(crew, 3600)
+        crew.controller.people.asker = Somebody()
+        await crew.do(crew.controller.open())
+        began = crew.session.scheduler.boot_ms()
+        await crew.do(crew.controller.close())
+        assert crew.session.scheduler.boot_ms() - began < 1000
+        assert crew.receipt(receipt.attempt_id).inspection is None
+
+    play(main)
+
+
 def test_tr_74_tr_116_stop_ends_the_look_of_a_continue_and_records_nothing_of_it() -> None:
     async def main(sim: Simulation) -> None:
         crew, [receipt] = await doubtful(Rig(sim), 1)
