@@ -63,6 +63,26 @@ async def test_ec_57_an_upload_whose_line_breaks_under_it_is_unknown(run: Run, t
     assert (outcome.state, outcome.reason) == LOST
 
 
+@pytest.mark.parametrize("client", ["wget"] if shutil.which("wget") else NONE)
+async def test_ec_57_an_answer_that_breaks_the_protocol_after_the_act_is_unknown(
+    run: Run, client: str
+) -> None:
+    acted: list[bytes] = []
+
+    def talk(link: socket.socket) -> None:
+        acted.append(link.recv(1 << 16))
+        link.sendall(b"HTTP/1.1 401 No\r\nWWW-Authenticate: Digest x\r\nContent-Length: 0\r\n\r\n")
+        link.recv(1)
+
+    far = Listener(talk)
+    if client == "wget":
+        asks = "wget -q -t 1 -T 5 --user=lin --password=x --post-data=a -O /dev/null"
+        outcome = await run(f"{asks} http://127.0.0.1:{far.port}/x")
+        assert acted and code_of(outcome) == 7 and 7 in TABLE["wget"]
+        assert (outcome.state, outcome.reason) == LOST
+    far.close()
+
+
 @pytest.mark.parametrize("way", ["drop", "statement kills its session"])
 async def test_ec_57_a_statement_that_a_real_server_takes_before_the_line_breaks_is_unknown(
     run: Run, way: str

@@ -124,11 +124,10 @@ class PostgresServer:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def __enter__(self) -> PostgresServer:
-        try:
+        with contextlib.ExitStack() as undo:
+            undo.callback(self.close)
             self.start()
-        except BaseException:
-            self.close()
-            raise
+            undo.pop_all()
         return self
 
     def __exit__(
