@@ -90,3 +90,16 @@ def test_tr_148_a_snapshot_without_calls_is_true_to_the_schema(world: World) -> 
     world.model_says({"text": "Done."})
     world.run("-p", "say something")
     check(world, "snapshot", listed(world))
+
+
+@pytest.mark.parametrize("command", [("list", "--session", "nope"), ("show", "nope"), ("confirm", "nope")])
+def test_tr_149_with_json_a_fault_is_the_error_object_and_nothing_else(
+    world: World, command: tuple[str, ...]
+) -> None:
+    world.model_says({"text": "Done."})
+    world.run("-p", "say something")
+    run = world.run("recover", *command, "--json")
+    assert (run.returncode, run.stderr) == (1, "")
+    document = json.loads(run.stdout)
+    check(world, "error", document)
+    assert document["code"] == "SF-NOT-FOUND"

@@ -38,6 +38,8 @@ _FLAG: Schema = {"type": "boolean"}
 _COUNT: Schema = {"type": "integer", "minimum": 0}
 _DIGEST: Schema = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
 _CODE: Schema = {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"}
+_ERROR_CODE: Schema = {"type": "string", "pattern": "^([a-z][a-z0-9_]*|SF-[A-Z-]+)$"}
+"""Of a refusal, or of the page about an error that came before anything was admitted."""
 _TIME: Schema = {"type": "integer", "description": "milliseconds since 1970 UTC"}
 CHOICES = ("adopt", "kill", "leave")
 
@@ -225,4 +227,4 @@ def _process_choice() -> Schema:
 def _error() -> Schema:
     """A refusal (TR-145); `record` is the decision that stands already."""
     more = {"reason": _CODE, "record": _resolution(), "runtimeEpoch": _TEXT, "revision": _DIGEST}
-    return _object({"code": _CODE, "message": _TEXT}, more)
+    return _object({"code": _ERROR_CODE, "message": _TEXT}, more)

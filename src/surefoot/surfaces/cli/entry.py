@@ -98,7 +98,11 @@ def run(arguments: Sequence[str]) -> int:
         _forget_output()
         return 141
     except SurefootError as error:
-        _tell(error.message, str(error.facts.get("code") or error.code), next_of(error))
+        code = str(error.facts.get("code") or error.code)
+        if first_word(arguments) == "recover" and "--json" in arguments:
+            _say_object(code, error.message)
+        else:
+            _tell(error.message, code, next_of(error))
         return exit_of(error)
     except Signal as error:
         _tell(str(error), "SF-SIGNAL", "surefoot doctor")
@@ -229,6 +233,13 @@ def _help_of(mistake: click.ClickException) -> str:
 def _tell(message: str, code: str, next_command: str) -> None:
     """One sentence, its code, and what to do next; on standard error."""
     sys.stderr.write(f"{code}: {message.strip()}\nnext: {next_command}\n")
+
+
+def _say_object(code: str, message: str) -> None:
+    """Whoever asked for JSON gets the error as JSON, and nothing else (TR-149)."""
+    from surefoot.surfaces.cli.output import say_json
+
+    say_json({"code": code, "message": message.strip()})
 
 
 def _forget_output() -> None:
