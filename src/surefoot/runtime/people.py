@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from surefoot.core import results
 from surefoot.core.model import Draft, EffectClass, Kind, Notice
 from surefoot.core.redact import redact
+from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.runtime.live import Looked, Permit, Refused
 from surefoot.runtime.permission import Mode, Rules, Verdict, VerdictKind, decide
 from surefoot.runtime.scheduler import Scheduler
@@ -269,15 +270,16 @@ class People:
 
     async def _record(self, question_id: str, draft: Draft) -> None:
         """Close a question durably, and tell whoever delivered its answer from outside."""
-        recorded = self._recorded.pop(question_id, None)
+        recorded = self._recorded.pop(question_id, None) or self._scheduler.future()
         try:
             await self.session.append(draft)
-        except BaseException as error:
-            if recorded is not None:
-                recorded.set_exception(error)
-            raise
-        if recorded is not None:
             recorded.set_result(True)
+        except (LedgerError, StaleEpoch) as error:
+            recorded.set_exception(error)
+            recorded.exception()  # raised here; whoever delivered the answer hears it too
+            raise
+        finally:
+            recorded.cancel()  # the waiting was given up; what was begun goes on
 
     def withdraw(self) -> None:
         """Stop: every pending question is taken back; none of them counts as consent (TR-168)."""
