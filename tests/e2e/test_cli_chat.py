@@ -93,7 +93,7 @@ def test_ux_71_one_key_and_its_code_decide_about_the_card(world: World) -> None:
 
 
 @pytest.mark.parametrize("keys", ["\r", " ", "y", "1"])
-def test_ux_71_enter_space_and_y_decide_nothing(world: World, keys: str) -> None:
+def test_case_e18_ux_71_enter_space_and_y_decide_nothing(world: World, keys: str) -> None:
     world.model_says(HANG, DONE)
     child = chat(world, "--yolo")
     child.send("hang\r")

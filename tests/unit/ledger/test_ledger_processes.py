@@ -232,7 +232,7 @@ def test_tr_173_a_process_nobody_knows_has_no_start_ticks() -> None:
     assert owners.start_ticks(2**22 + 5) is None
 
 
-def test_tr_173_a_shared_file_system_proves_nothing() -> None:
+def test_case_g05_tr_173_a_shared_file_system_proves_nothing() -> None:
     mounts = (
         "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n"
         "2 1 0:40 / /mnt/far\\040away rw - nfs4 server:/x rw\n"

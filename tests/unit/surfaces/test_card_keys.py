@@ -62,7 +62,7 @@ def test_ux_71_a_choice_that_is_off_answers_with_its_code() -> None:
     assert (press.kind, press.name) == ("refused", "retry_disabled")
 
 
-def test_ux_72_a_key_within_350_ms_is_swallowed_and_starts_the_time_again() -> None:
+def test_case_e19_ux_72_a_key_within_350_ms_is_swallowed_and_starts_the_time_again() -> None:
     keys = shown()
     keys.press("x", 1_000)
     assert keys.press("l", 1_000 + QUIET_MS - 1).kind == "swallowed"
@@ -85,7 +85,7 @@ def test_ux_72_new_evidence_makes_decision_keys_dead_for_350_ms() -> None:
     assert keys.settle(99_999) is None
 
 
-def test_ux_73_a_burst_is_text_and_keeps_its_first_letter() -> None:
+def test_case_e18_ux_73_a_burst_is_text_and_keeps_its_first_letter() -> None:
     keys = shown()
     keys.press("h", 1_000)
     press = keys.press("e", 1_000 + BURST_MS)

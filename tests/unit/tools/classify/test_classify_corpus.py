@@ -31,7 +31,7 @@ def reads(command: str) -> bool:
     return classify_shell(command, PLACE).effect.effect_class is EffectClass.READ_ONLY
 
 
-def test_ec_31_no_write_is_a_reader() -> None:
+def test_case_j06_ec_31_no_write_is_a_reader() -> None:
     assert [command for command in WRITES if reads(command)] == []
 
 
