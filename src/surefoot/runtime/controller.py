@@ -47,7 +47,7 @@ from surefoot.runtime.incidents import Incidents, Step, discarded
 from surefoot.runtime.models import Model
 from surefoot.runtime.neighbours import Neighbours, told_beside
 from surefoot.runtime.people import People
-from surefoot.runtime.replies import Asked, empty_end, notices_of, reply_draft
+from surefoot.runtime.replies import Asked, empty_end, is_empty, notices_of, reply_draft
 from surefoot.runtime.requests import Answer
 from surefoot.runtime.rewriting import Rewriting
 from surefoot.runtime.scheduler import Scheduler
@@ -346,7 +346,7 @@ class Controller:
         if turn.cancelled:
             return False  # a late reply is neither committed nor run
         self._count(turn, reply)
-        if not reply.calls and not reply.text.strip() and not reply.paused:
+        if is_empty(reply):
             return self._wordless(turn, reply)
         calls = dispatch(reply, self._scheduler)
         await self.session.append(
@@ -356,6 +356,7 @@ class Controller:
             self.notify(notice)
         turn.text = reply.text
         if not reply.calls:
+            turn.ended_softly = None if reply.text.strip() or reply.paused else "empty_reply"
             return reply.paused and not self.barrier.stopping  # S-29: the provider goes on from its own turn
         asked = as_calls(
             reply,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from surefoot.core.model import Draft, Kind, Notice
+from surefoot.providers.hosted import with_effects
 from surefoot.providers.port import Reply
 
 AT_LIMIT = "only_reasoning_at_limit"
@@ -65,6 +66,15 @@ def notices_of(reply: Reply) -> list[Notice]:
     return told
 
 
+def is_empty(reply: Reply) -> bool:
+    """Whether nothing of a reply is worth a record; what the provider's own tools left in it is (S-28)."""
+    return not (reply.calls or reply.text.strip() or reply.paused or reply.hosted)
+
+
 def empty_end(reply: Reply) -> str | None:
     """Why a reply without words and calls ends the turn at once; None when asking again may help (S-02)."""
-    return "output_limit" if AT_LIMIT in reply.notes else None
+    if AT_LIMIT in reply.notes:
+        return "output_limit"
+    return (
+        "empty_reply" if with_effects(reply.enabled) else None
+    )  # such a request is never sent again (PR-98)

@@ -227,3 +227,41 @@ async def test_we_12_deepseek_may_name_its_json_a_stream_of_bytes(emulator: Emul
         reply = await client.post(url, json=request("chat", broken=True))
     assert reply.headers["content-type"] == "application/octet-stream" and reply.headers["x-ds-trace-id"]
     assert reply.json()["error"]["code"] == "invalid_request_error"
+
+
+HOSTED_TOOLS: tuple[tuple[str, str, dict[str, Any], bool], ...] = (
+    ("anthropic", "anthropic", {"type": "code_execution_20250825", "name": "code_execution"}, True),
+    ("anthropic", "anthropic", {"type": "web_search_20250305", "name": "search"}, False),
+    ("anthropic", "anthropic", {"type": "code_interpreter", "name": "code"}, False),
+    ("openai", "responses", {"type": "code_interpreter", "container": {"type": "auto"}}, True),
+    ("openai", "responses", {"type": "code_interpreter"}, False),
+    ("openai", "responses", {"type": "mcp"}, False),
+    ("openai", "responses", {"type": "web_search"}, True),
+    ("openai", "chat", {"type": "web_search"}, False),
+)
+
+
+@pytest.mark.parametrize(("profile", "wire", "tool", "taken"), HOSTED_TOOLS)
+async def test_we_9_we_10_a_hosted_tool_is_declared_in_its_form_or_refused(
+    emulator: Emulator, profile: str, wire: str, tool: dict[str, Any], taken: bool
+) -> None:
+    asked: dict[str, dict[str, Any]] = {
+        "chat": {"messages": [{"role": "user", "content": "go"}]},
+        "responses": {"input": [{"role": "user", "content": "go"}]},
+        "anthropic": {"messages": [{"role": "user", "content": "go"}], "max_tokens": 10},
+    }
+    path = {"chat": "/chat/completions", "responses": "/responses", "anthropic": "/v1/messages"}[wire]
+    url = emulator.base_url(profile, wire=wire) + path
+    async with httpx2.AsyncClient(timeout=10) as client:
+        reply = await client.post(url, json={"model": "m", "tools": [tool], **asked[wire]})
+    assert (reply.status_code == 200) is taken, reply.text
+
+
+async def test_we_18_a_tool_may_wait_for_being_switched_on(emulator: Emulator) -> None:
+    emulator.script([{"hosted_effect": "code", "when_enabled": True, "text": "ran"}], then="last")
+    url = emulator.base_url("openai") + "/responses"
+    tool = {"type": "code_interpreter", "container": {"type": "auto"}}
+    async with httpx2.AsyncClient(timeout=10) as client:
+        for tools in ([], [tool]):
+            await client.post(url, json={"model": "m", "input": "go", "tools": tools})
+    assert [entry.hosted for entry in emulator.requests()] == [{}, {"code": 1}]

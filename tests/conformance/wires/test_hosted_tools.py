@@ -13,6 +13,7 @@ import pytest
 
 from surefoot.core.model import EffectClass, Kind, TurnStatus
 from surefoot.core.recovery import fencing
+from surefoot.runtime.permission import Mode
 from surefoot.runtime.requests import Answer
 from surefoot.testing.emulator.server import Emulator
 from surefoot.testing.replaying import Peer, Stand
@@ -229,3 +230,24 @@ async def test_pr_98_a_dead_owner_leaves_the_request_unknown_and_nothing_is_sent
         emulator.release()
         turn.cancel()
         await asyncio.gather(turn, return_exceptions=True)
+
+
+@WIRES
+async def test_pr_98_case_s28_a_run_without_words_is_recorded_and_not_asked_for_again(
+    emulator: Emulator, tmp_path: Path, wire: str
+) -> None:
+    async with Stand(emulator, PEERS[wire], tmp_path) as stand:
+        emulator.script([{**RUN, "text": ""}, DONE])
+        end: Any = await stand.crew.controller.submit("Compute.")
+        assert (end.status, end.reason) == (TurnStatus.FAILED, "empty_reply")
+        assert len(emulator.requests()) == 1 and emulator.hosted == {"code": 1}
+        (entry,) = await stand.crew.entries(Kind.ASSISTANT)
+        assert "code" in json.dumps(entry.payload["raw"])
+
+
+async def test_pr_98_in_mode_plan_requests_go_without_these_tools(emulator: Emulator, tmp_path: Path) -> None:
+    async with Stand(emulator, PEERS["responses"], tmp_path) as stand:
+        stand.crew.controller.people.mode = Mode.PLAN
+        emulator.script([RUN])
+        end: Any = await stand.crew.controller.submit("Compute.")
+        assert end.status is TurnStatus.COMPLETED and hosted_tools(emulator) == [[]] and emulator.hosted == {}

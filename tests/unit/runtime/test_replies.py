@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from surefoot.providers.port import Reply
-from surefoot.runtime.replies import Asked, empty_end, notices_of, reply_draft
+from surefoot.runtime.replies import Asked, empty_end, is_empty, notices_of, reply_draft
 from surefoot.surfaces import notices
 from surefoot.surfaces.words import LANGUAGES
 
@@ -53,3 +53,13 @@ def test_case_s24_a_reply_cut_inside_its_reasoning_wants_a_larger_limit_not_anot
     notes: tuple[str, ...], why: str | None
 ) -> None:
     assert empty_end(replace(PLAIN, text="", notes=notes)) == why
+
+
+def test_pr_98_an_empty_reply_to_a_request_with_hosted_tools_is_not_asked_for_again() -> None:
+    assert empty_end(replace(PLAIN, text="", enabled=("search", "code"))) == "empty_reply"
+    assert empty_end(replace(PLAIN, text="", enabled=("search",))) is None
+
+
+def test_case_s28_what_a_hosted_tool_left_is_recorded_also_without_words() -> None:
+    assert is_empty(replace(PLAIN, text=" "))
+    assert not is_empty(replace(PLAIN, text="", hosted=("code",)))

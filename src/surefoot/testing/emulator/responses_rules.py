@@ -101,11 +101,19 @@ def _fields(request: dict[str, Any]) -> Refusal | None:
     return _tool_fields(request.get("tools"))
 
 
+_HOSTED_NEEDS = {"code_interpreter": "container", "mcp": "server_label", "file_search": "vector_store_ids"}
+"""What a tool of the provider's own cannot be declared without."""
+
+
 def _tool_fields(tools: Any) -> Refusal | None:
     for index, tool in enumerate(tools if isinstance(tools, list) else ()):
         kind = tool.get("type") if isinstance(tool, dict) else None
         if not isinstance(kind, str):
             return _schema(f"Missing required parameter: 'tools[{index}].type'.", f"tools[{index}]")
+        missing = _HOSTED_NEEDS.get(kind)
+        if missing is not None and not tool.get(missing):
+            where = f"tools[{index}].{missing}"
+            return _schema(f"Missing required parameter: '{where}'.", where)
         name = tool.get("name")
         if kind == "function" and not re.fullmatch(r"[a-zA-Z0-9_-]{1,64}", str(name or "")):
             return _schema(f"Missing required parameter: 'tools[{index}].name'.", f"tools[{index}].name")
