@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_world import World
+from cli_world import World, wait_for
 
 from surefoot.testing.emulator.process import EmulatorProcess
 
@@ -98,3 +99,21 @@ def test_pr_98_a_kind_without_a_form_is_a_fault_of_the_settings(
     done = world.run("-p", "go")
     assert done.returncode == 2 and hosted[0] in done.stderr and "hosted_tools" in done.stderr
     assert emulator.requests() == []
+
+
+def test_fi_21_pr_98_a_kill_in_the_middle_leaves_an_unknown_call_and_nothing_is_sent_again(
+    world: World, emulator: EmulatorProcess
+) -> None:
+    declare(world, emulator, ["code"])
+    emulator.script([RUN, {"text": "Later.", "thinking": "So."}])
+    emulator.fault(match={"nth": 1}, count=1, delay_headers=None)
+    running = world.start("-p", "go")
+    wait_for(lambda: len(emulator.requests()) == 1)
+    running.send_signal(signal.SIGKILL)
+    running.communicate(timeout=20)
+    listed = world.run("recover", "list").stdout
+    assert "hosted:request code" in listed
+    assert world.run("session", "show").returncode == 0 and len(emulator.requests()) == 1
+    emulator.release()
+    stopped = world.run("-c", "-p", "go on")
+    assert stopped.returncode == 3 and len(emulator.requests()) == 1  # undecided: no model is asked
