@@ -207,6 +207,7 @@ SETTINGS: Mapping[str, Form] = {
     "tools.http.offered": Form("switch", default=False),
     "tools.http.services.*.host": Form("text"),
     "tools.http.services.*.key_lifetime_seconds": Form("seconds", unit="s"),
+    "tools.http.services.*.key_after_failure": Form("switch"),
     "tools.http.services.*.in_progress_status": Form("numbers"),
     "tools.http.services.*.queries": Form("words"),
     "tools.http.services.*.lookup": Form("text"),

@@ -20,6 +20,7 @@ from surefoot.core.limits import Limits
 from surefoot.core.model import Draft, EffectClass, EffectTrace, Kind, Notice, Receipt, State
 from surefoot.core.recovery import later_write
 from surefoot.runtime.barrier import Barrier
+from surefoot.runtime.keys import Keys
 from surefoot.runtime.live import Batch, Call, Looked
 from surefoot.runtime.retrying import effect_of
 
@@ -91,7 +92,7 @@ class Climber:
         told = receipt.ladder or {}
         return ladder.climbs(
             attempts,
-            transient=bool(told.get("transient")),
+            transient=bool(told.get("transient")) and self._key_serves(receipt),
             executor=self._barrier.executor(receipt),
             budget=ladder.Budget(
                 self._limits.ladder_retries_per_call - len(attempts) + 1,
@@ -99,6 +100,14 @@ class Climber:
             ),
             retry_after_seconds=told.get("retryAfterSeconds"),
         )
+
+    def _key_serves(self, receipt: Receipt) -> bool:
+        """Whether another try may count on its key (TR-18)."""
+        tool = self._barrier.registry.resolve(
+            receipt.tool or "", nested=receipt.parent_attempt_id is not None
+        )
+        keys = Keys(self._session.book, self._scheduler)
+        return tool is None or keys.serves_again(tool, receipt, self._barrier.place)
 
     async def _rest(self, receipt: Receipt, seconds: float) -> bool:
         """Wait visibly; False as soon as Stop came or the session was lost."""

@@ -9,13 +9,11 @@ Promises: barrier:one-door, recovery:never-guess.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
-from surefoot.core import admission
 from surefoot.core.admission import RetryFacts
 from surefoot.core.canonical import ArgumentsInvalid, read_arguments
-from surefoot.core.effects import Effect, judged_effect, stricter
+from surefoot.core.effects import Effect, judged_effect
 from surefoot.core.limits import Limits
 from surefoot.core.model import (
     Draft,
@@ -32,6 +30,7 @@ from surefoot.errors import LedgerError
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.drafts import departs
 from surefoot.runtime.inspection import inspect
+from surefoot.runtime.keys import Keys
 from surefoot.runtime.live import Batch, Call
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import Tool, classify
@@ -60,6 +59,7 @@ class Retrying:
         self._executor = executor
         self._enabled = enabled
         self._boot_id = boot_id
+        self._keys = Keys(session.book, session.scheduler)
         self._started: dict[str, Any] = {}
         session.watch(self._appended)
 
@@ -73,7 +73,7 @@ class Retrying:
             tool_present=tool is not None,
             verifier_present=tool is not None and sees_effects(tool.verifier_for(receipt)),
             scope_unchanged=tool is not None and self._is_as_before(tool, receipt),
-            key_alive=tool is not None and self._key_alive(tool, receipt),
+            key_alive=tool is not None and self._keys.alive(tool, receipt, self._boot_id),
         )
 
     def _tool(self, receipt: Receipt) -> Tool | None:
@@ -90,37 +90,8 @@ class Retrying:
         return not departs(effect_of(receipt), classify(tool, arguments, self._barrier.place))
 
     def judged_today(self, tool: Tool, receipt: Receipt, arguments: Mapping[str, Any]) -> Effect:
-        """The effect by today's declaration, as without key once the far side has forgotten it (EC-18)."""
-        today = classify(tool, arguments, self._barrier.place)
-        if tool.effect_without_key is None or self._key_alive(tool, receipt):
-            return today
-        bare = classify(replace(tool, effect=tool.effect_without_key), arguments, self._barrier.place)
-        return stricter(today, bare)
-
-    def _key_alive(self, tool: Tool, receipt: Receipt) -> bool:
-        """TR-18; what cannot be told counts as expired."""
-        try:
-            lifetime_seconds = tool.key_lifetime_for(read_arguments(receipt.arguments).value)
-        except ArgumentsInvalid:
-            return False
-        if lifetime_seconds is None:
-            return True
-        return admission.key_alive(
-            lifetime_ms=int(lifetime_seconds * 1000),
-            age_ms=self._key_age_ms(receipt),
-            clock_behind=self._session.scheduler.now_ms() < (receipt.started_at or 0),
-        )
-
-    def _key_age_ms(self, receipt: Receipt) -> int | None:
-        """By boot time within one boot, else by the far side's clock as a look of this boot saw it."""
-        boot_ms = self._session.scheduler.boot_ms()
-        if receipt.started_boot is not None and (receipt.owner or {}).get("bootId") == self._boot_id:
-            return boot_ms - receipt.started_boot
-        evidence: Any = (receipt.inspection or {}).get("evidence") or {}
-        clock = evidence.get("farClock") or {}
-        if clock.get("bootId") != self._boot_id or "keyAgeMs" not in clock:
-            return None
-        return int(clock["keyAgeMs"]) + boot_ms - int(clock["bootMs"])
+        """The effect by today's declaration and the age of the key (EC-18)."""
+        return self._keys.judged(tool, receipt, arguments, self._barrier.place, self._boot_id)
 
     async def proof(self, receipt: Receipt) -> str | None:
         """Why a write may not be tried again, by a scope and a look of this moment (TR-135); None lets it."""

@@ -150,6 +150,8 @@ class Tool:
     """How long the far side keeps a key (TR-18); None is not declared."""
     choose_key_lifetime: Callable[[Arguments], float | None] | None = None
     """For a tool whose calls reach several far sides; takes the place of `key_lifetime_seconds`."""
+    key_after_failure: bool | Callable[[Arguments], bool] = True
+    """Whether the far side accepts a key again after a failure under it (TR-18)."""
     effect_without_key: Callable[[Arguments, Place], Effect] | None = None
     """How a call is judged whose key the far side has forgotten (EC-18)."""
     secret_arguments: tuple[str, ...] = ()
@@ -175,6 +177,11 @@ class Tool:
         if self.choose_key_lifetime is None:
             return self.key_lifetime_seconds
         return self.choose_key_lifetime(arguments)
+
+    def accepts_key_after_failure(self, arguments: Arguments) -> bool:
+        """Whether the far side of this call takes its key again after a failure under it."""
+        said = self.key_after_failure
+        return said if isinstance(said, bool) else said(arguments)
 
 
 class Registry:

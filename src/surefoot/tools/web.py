@@ -58,6 +58,8 @@ class HttpService:
     """The host as it stands in an address, without port; its subdomains are others."""
     key_lifetime_seconds: float | None = None
     """For so long it drops a request that carries a key it has seen (EC-18)."""
+    key_after_failure: bool = True
+    """It takes a key again after a failure under it; else nothing is tried again by itself."""
     in_progress_status: Sequence[int] = ()
     """Says that our own key is still being worked on, usually 409 (TR-18)."""
     queries: Sequence[str] = ()
@@ -107,6 +109,7 @@ def http_tool(
         choose_verifier=choose,
         time_limit_seconds=SECONDS,
         choose_key_lifetime=lambda arguments: service_of(arguments).key_lifetime_seconds,
+        key_after_failure=lambda arguments: service_of(arguments).key_after_failure,
         effect_without_key=lambda arguments, place: _effect(
             arguments, service_of(arguments), key_lives=False
         ),

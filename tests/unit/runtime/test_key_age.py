@@ -10,8 +10,9 @@ import pytest
 
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass, Grade, Receipt, State
-from surefoot.errors import OutcomeUnknown
-from surefoot.runtime.tools import Tool
+from surefoot.errors import OutcomeUnknown, ToolError
+from surefoot.runtime.keys import Keys
+from surefoot.runtime.tools import Outcome, Tool
 from surefoot.testing.rig import Crew, Rig, Setup
 from surefoot.testing.simulation import Simulation, simulate
 from surefoot.verifiers.port import Deadline, Observation
@@ -95,5 +96,78 @@ def test_ec_18_a_call_whose_key_is_forgotten_is_judged_as_without_key() -> None:
         await crew.actions.recover()
         now = crew.receipt(receipt.attempt_id).stricter_now
         assert now is not None and now["class"] == "UNKNOWN"
+
+    simulate(1, main)
+
+
+def busy(rig: Rig, **declared: Any) -> Tool:
+    """A write that is repeatable by its key alone, at a far side that is always busy."""
+
+    async def body(live: Any, arguments: Any) -> Outcome:
+        rig.world.bodies.append(("far", live.attempt_id))
+        raise ToolError("busy", transient=True)
+
+    tool = rig.world.tool("far", EffectClass.IDEMPOTENT_WRITE, reach=("host:h",))
+    known: dict[str, Any] = {
+        "body": body,
+        "choose_key_lifetime": lambda arguments: 3600.0,
+        "effect_without_key": lambda arguments, place: Effect(EffectClass.UNKNOWN, ("host:h",)),
+    }
+    return dataclasses.replace(tool, **{**known, **declared})
+
+
+@pytest.mark.parametrize(
+    ("declared", "tries"),
+    [
+        ({}, 8),
+        ({"key_after_failure": lambda arguments: False}, 1),
+        (
+            {"choose_key_lifetime": lambda arguments: 5.0},
+            3,
+        ),  # after 1 s and 2 s, before the third wait is over
+        ({"choose_key_lifetime": lambda arguments: None, "key_after_failure": False}, 8),
+        (
+            {
+                "key_after_failure": False,
+                "effect_without_key": lambda arguments, place: Effect(
+                    EffectClass.IDEMPOTENT_WRITE, ("host:h",)
+                ),
+            },
+            8,
+        ),
+    ],
+    ids=["accepted", "refused after a failure", "forgotten", "no key declared", "harmless without it"],
+)
+def test_tr_18_a_failed_write_is_tried_again_only_while_its_key_serves(
+    declared: dict[str, Any], tries: int
+) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        steps = [{"calls": [{"name": "far", "args": {"label": "a"}}]}]
+        crew = await rig.own(Setup(tools=[busy(rig, **declared)], steps=steps))
+        await crew.turn()
+        assert len(rig.world.bodies) == tries
+
+    simulate(1, main)
+
+
+def test_tr_18_the_age_of_a_key_is_counted_from_the_first_attempt_that_carried_it() -> None:
+    """A retry carries the key of the call it takes over from, and makes it no younger."""
+
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        tool = paying(rig, Dated(None))
+        crew = await rig.own(Setup(tools=[tool], policy={"retry_enabled": True}))
+        assert await code_after(crew) == "ok"
+        first = next(iter(crew.session.book))
+        second = crew.receipt(first.superseded_by or "")
+        assert second.state is State.UNKNOWN and second.idempotency_key == first.idempotency_key
+        keys = Keys(crew.session.book, crew.session.scheduler)
+        boot = str((second.owner or {})["bootId"])
+        await crew.session.scheduler.sleep(60)
+        assert keys.alive(tool, second, boot)
+        older = dataclasses.replace(first, started_boot=(first.started_boot or 0) - 60_000)
+        crew.session.book.suppose(older)
+        assert not keys.alive(tool, second, boot)
 
     simulate(1, main)
