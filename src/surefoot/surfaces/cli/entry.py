@@ -16,6 +16,7 @@ from collections.abc import Sequence
 import click
 
 from surefoot.errors import LedgerError, RecoveryRefused, SessionHeld, Signal, SurefootError, UsageError
+from surefoot.surfaces.cli import completing
 from surefoot.surfaces.cli.talk import talk
 from surefoot.surfaces.ways import next_of
 
@@ -132,7 +133,8 @@ def exit_of(error: SurefootError) -> int:
 
 def _dispatched(arguments: list[str]) -> int:
     if "_SUREFOOT_COMPLETE" in os.environ:
-        return _code(commands.main(arguments, prog_name="surefoot", standalone_mode=False))
+        completed = talk if completing.of_a_run(os.environ) else commands
+        return _code(completed.main(arguments, prog_name="surefoot", standalone_mode=False))
     word = first_word(arguments)
     if word is None and ("-h" in arguments or "--help" in arguments):
         sys.stdout.write(help_text())

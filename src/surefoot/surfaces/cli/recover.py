@@ -13,7 +13,7 @@ import click
 
 from surefoot.errors import SessionMissing, SurefootError
 from surefoot.surfaces import plain, view
-from surefoot.surfaces.cli import reading
+from surefoot.surfaces.cli import completing, reading
 from surefoot.surfaces.cli.deciding import OPEN, Given, call_of, choose, draw, press
 from surefoot.surfaces.cli.output import (
     Look,
@@ -169,7 +169,7 @@ def _list_row(call: Mapping[str, Any], ids: Sequence[str], look: Look) -> list[s
 
 
 @recover.command()
-@click.argument("reference")
+@click.argument("reference", shell_complete=completing.open_calls)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def show(reference: str, as_json: bool) -> None:
     """Facts and evidence of one call, with the code that a decision may need; no arguments."""
@@ -181,7 +181,7 @@ def show(reference: str, as_json: bool) -> None:
 
 
 @recover.command(hidden=True)
-@click.argument("reference", required=False)
+@click.argument("reference", required=False, shell_complete=completing.open_calls)
 def card(reference: str | None) -> None:
     """The card of a call; with several open calls a list first."""
     settings = reading.settings_here()
@@ -242,7 +242,7 @@ def _read_call(reference: str) -> tuple[dict[str, Any], dict[str, Any], Look]:
 
 
 @recover.command()
-@click.argument("references", nargs=-1, required=False)
+@click.argument("references", nargs=-1, required=False, shell_complete=completing.open_calls)
 @click.option("--all", "every", is_flag=True, help="Every open call of this project.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
@@ -255,7 +255,7 @@ def _deciding(verb: str, help_text: str) -> None:
     """One of the verbs that need the newest inspection."""
 
     @recover.command(verb, help=help_text)
-    @click.argument("references", nargs=-1, required=True)
+    @click.argument("references", nargs=-1, required=True, shell_complete=completing.open_calls)
     @click.option("--inspection", help="The inspection that was read; needed without a terminal.")
     @click.option("--note", help="At most 500 characters; never sent to a model.")
     @click.option("--code", help="The code of the card, where it asks for one.")
@@ -272,7 +272,7 @@ _deciding("reject", "Leave it open and fenced; do not run it again.")
 
 
 @recover.command()
-@click.argument("references", nargs=-1, required=False)
+@click.argument("references", nargs=-1, required=False, shell_complete=completing.open_calls)
 @click.option("--all", "every", is_flag=True, help="Every open call of this project.")
 @click.option("--yes", is_flag=True, help="Needed without a terminal.")
 @click.option("--code", help="The code of `recover show`, where it asks for one.")
@@ -301,7 +301,7 @@ def _wanted(references: Sequence[str], every: bool) -> list[str]:
 
 
 @recover.command()
-@click.argument("references", nargs=-1, required=True)
+@click.argument("references", nargs=-1, required=True, shell_complete=completing.open_calls)
 @click.option("--inspection", help="The inspection that was read; needed without a terminal.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
@@ -311,7 +311,7 @@ def retry(ctx: click.Context, /, references: tuple[str, ...], inspection: str | 
 
 
 @recover.command()
-@click.argument("reference")
+@click.argument("reference", shell_complete=completing.open_calls)
 @click.argument("choice", type=click.Choice(["adopt", "kill", "leave"]))
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context

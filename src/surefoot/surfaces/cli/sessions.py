@@ -19,7 +19,7 @@ from surefoot.core.model import Entry, Kind, Receipt
 from surefoot.errors import SurefootError
 from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import incident_card, plain, view
-from surefoot.surfaces.cli import reading
+from surefoot.surfaces.cli import completing, reading
 from surefoot.surfaces.cli.output import Look, complain, headed, look_here, say_json, say_lines
 from surefoot.surfaces.cli.removing import rename_command, rm_command
 from surefoot.surfaces.pictures import strip_of
@@ -133,7 +133,7 @@ def _facts(row: SessionRow) -> dict[str, Any]:
 
 
 @session.command()
-@click.argument("reference", required=False)
+@click.argument("reference", required=False, shell_complete=completing.sessions)
 @click.option("--id", "only_id", is_flag=True, help="Print the full id alone.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def show(reference: str | None, only_id: bool, as_json: bool) -> None:
@@ -243,7 +243,7 @@ session.add_command(rm_command)
 
 
 @session.command("fork")
-@click.argument("reference")
+@click.argument("reference", shell_complete=completing.sessions)
 def fork_(reference: str) -> None:
     """Begin a session with another one's conversation and its open calls; nothing of that one changes."""
     from surefoot import app as wiring
@@ -259,7 +259,7 @@ def fork_(reference: str) -> None:
 
 
 @session.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
-@click.argument("reference", required=False)
+@click.argument("reference", required=False, shell_complete=completing.sessions)
 @click.pass_context
 def resume(ctx: click.Context, /, reference: str | None) -> None:
     """Go on with a session; the flags of a run follow (the same as surefoot -r REF)."""

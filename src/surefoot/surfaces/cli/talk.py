@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from surefoot.errors import UsageError
+from surefoot.surfaces.cli import completing
 from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here, say_lines
 
 if TYPE_CHECKING:
@@ -66,14 +67,16 @@ def _options(command: Any) -> Any:
         click.argument("words", nargs=-1),
         click.option("--output-format", "output", type=choice(FORMATS), default="text", help="What is printed."),
         click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the newest session here."),
-        click.option("-r", "--resume", metavar="[REF]", help="Go on with this session."),
+        click.option("-r", "--resume", metavar="[REF]", help="Go on with this session.",
+                     shell_complete=completing.sessions),
         click.option("--fork-session", "fork", is_flag=True,
                      help="With -c or -r: go on in a copy; the session itself stays as it is."),
         click.option("-n", "--name", help="Name of a new session."),
         click.option("--wait", "wait_seconds", type=float, default=0, metavar="SECONDS",
                      help="Wait while another process holds the session."),
         click.option("--take-over", is_flag=True, help="Take a held session over; asks at a terminal."),
-        click.option("-m", "--model", metavar="ENDPOINT[/MODEL]", help="The model to use."),
+        click.option("-m", "--model", metavar="ENDPOINT[/MODEL]", help="The model to use.",
+                     shell_complete=completing.models),
         click.option("--effort", metavar="WORD", help="How much the model reasons: none, low, high …"),
         click.option("--permission-mode", help="default, acceptEdits, plan, dontAsk or bypassPermissions."),
         click.option("--allowedTools", "--allowed-tools", "allowed", multiple=True, metavar="RULES",

@@ -12,12 +12,12 @@ import click
 
 from surefoot.errors import UsageError
 from surefoot.surfaces import pictures, pictures_svg, plain
-from surefoot.surfaces.cli import reading
+from surefoot.surfaces.cli import completing, reading
 from surefoot.surfaces.cli.output import look_here, say_lines
 
 
 @click.command()
-@click.argument("reference", required=False)
+@click.argument("reference", required=False, shell_complete=completing.sessions)
 @click.option("--text", "as_text", is_flag=True, help="As text, which is also what it is without a flag.")
 @click.option("--svg", "as_svg", is_flag=True, help="As one SVG: surefoot timeline --svg > run.svg")
 @click.option("--strip", is_flag=True, help="The run strip alone: one cell per call.")

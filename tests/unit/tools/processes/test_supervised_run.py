@@ -264,7 +264,7 @@ async def test_tr_68_read_only_runs_sync_nothing_and_still_leave_records(bench: 
     assert bench.look(job.run).output == "read\n"
 
 
-async def test_case_f08_a_double_forked_grandchild_holds_quiet_back_until_it_ends(bench: Any) -> None:
+async def test_case_f08_ux_120_a_double_forked_grandchild_holds_quiet_back_until_it_ends(bench: Any) -> None:
     script = "(setsid bash -c 'echo $$ > grandchild; while ! test -e go; do sleep 0.01; done' &) ; exit 0"
     job = bench.launch(script)
     await job.exited
