@@ -17,6 +17,7 @@ from typing import Any
 
 from surefoot import config
 from surefoot.config import Settings
+from surefoot.core.canonical import digest_text
 from surefoot.core.limits import OLDER, LimitInvalid, Limits, read_limits
 from surefoot.core.model import BarrierLevel, Kind, Notice, Owner, Receipt
 from surefoot.errors import RecoveryRefused, SessionHeld, SessionMissing, SettingsError, UsageError
@@ -43,6 +44,7 @@ from surefoot.runtime.rewriting import fork
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
 from surefoot.runtime.tools import Place, Registry, Tool
+from surefoot.settings_files import project_files
 from surefoot.tools.hooks import SettingsHooks
 from surefoot.tools.place import find_place
 from surefoot.tools.processes.ancestry import Descent, Link, descent_here, descent_of_peer
@@ -107,6 +109,7 @@ class App:
         session = await self._own(session_id, take_over=take_over)
         barrier, people, actions = self._around(session)
         controller = Controller(session, barrier, people, await self.ready(), actions)
+        controller.equipment.given = self._worked_with()
         controller.incidents.automatic = self.settings.recovery.automatic == "on"
         if self.on_notice is not None:
             controller.subscribe(self.on_notice)
@@ -194,6 +197,20 @@ class App:
             "model": self._model_name(),
             "platform": platform.system(),
             "barrier": self.settings.recovery.barrier,
+        }
+
+    def _worked_with(self) -> dict[str, str | None]:
+        """What a resume compares with what the session worked with before (UX-55)."""
+        contract = None
+        with suppress(SettingsError):  # a part put in its place needs no endpoint
+            contract = self.settings.chosen().endpoint.contract
+        shared, own = project_files(self.settings.root)
+        files = [*shared, *own] if self.settings.trusted else []
+        text = "".join(file.read_text(encoding="utf-8") for file in files)
+        return {
+            "model": self._model_name(),
+            "contract": contract,
+            "settings": digest_text(text) if text else None,
         }
 
     def _model_name(self) -> str | None:

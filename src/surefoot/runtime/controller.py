@@ -42,6 +42,7 @@ from surefoot.runtime.answering import Answering
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.batches import as_calls, dispatch, run_batch
 from surefoot.runtime.climbing import Climber
+from surefoot.runtime.equipment import Equipment
 from surefoot.runtime.hosting import HostedRequests
 from surefoot.runtime.incidents import Incidents, Step, discarded
 from surefoot.runtime.models import Model
@@ -98,6 +99,7 @@ class Controller:
         people.answered = self.incidents.answered
         people.on_notice = self.notify
         people.on_waiting = self._waiting
+        self.equipment = Equipment(session, barrier.registry)
         self.answering = Answering(session, people, actions.seen)
         barrier.on_progress = lambda attempt, text: self.notify(
             Notice("progress", {"attemptId": attempt, "text": text})
@@ -159,6 +161,7 @@ class Controller:
                 {"attemptId": one.attempt_id, "tool": one.tool or one.asked_name}
                 for one in self.actions.resuming.pending_permissions()
             ],
+            "changes": self.equipment.changes(),
             "background": list(self.actions.snapshot()["background"]),
             "ownerDeaths": self.actions.deaths,
         }
@@ -284,10 +287,11 @@ class Controller:
             self.state = "closed" if self.session.lost or self.session.closed else "idle"
 
     async def _begin(self, turn: Turn, text: str | None) -> None:
+        if changes := self.equipment.untold():
+            self.notify(Notice("works_otherwise", {"changes": changes}))
         if text is None:
-            await self.actions.look(
-                far=True
-            )  # a far verifier is asked when a person presses Continue (UX-50)
+            # A far verifier is asked when a person presses Continue (UX-50).
+            await self.actions.look(far=True)
         if not self.people.looking:  # a turn that only looks runs nothing again (UX-116)
             await self.actions.carry_out()
         drafts = [*self._level_change(), self._turn_draft(turn, TurnStatus.QUEUED)]
@@ -476,8 +480,10 @@ class Controller:
 
     def _turn_draft(self, turn: Turn, status: TurnStatus, reason: str | None = None) -> Draft:
         payload = {"turnId": turn.turn_id, "status": status.value, "reason": reason}
-        resumes = turn.resumes if status is TurnStatus.QUEUED else None
-        return Draft(Kind.TURN, payload if resumes is None else {**payload, "resumes": dict(resumes)})
+        begins = (
+            {"resumes": turn.resumes, "with": self.equipment.news()} if status is TurnStatus.QUEUED else {}
+        )
+        return Draft(Kind.TURN, {**payload, **{key: value for key, value in begins.items() if value}})
 
     async def _waiting(self, waiting: bool) -> None:
         turn = self._turn

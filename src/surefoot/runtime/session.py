@@ -79,6 +79,8 @@ class Session:
         self.guards = Guards()
         self.questions = Questions()
         self.newest_turn = Newest()
+        self.works_with: Mapping[str, Any] | None = None
+        """Model, contract, project settings and tools of the newest turn (TR-183); None before the first."""
         self.incidents: list[Incident] = []
         """Every incident record so far, oldest first; the newest of an id is that incident (PR-19)."""
         self.record_lost_at: int | None = None
@@ -230,6 +232,7 @@ class Session:
             self._cover(entry)
         elif entry.kind == Kind.TURN:
             self.newest_turn.apply(entry.payload)
+            self.works_with = entry.payload.get("with", self.works_with)
         elif entry.kind == Kind.SESSION_OPENED:
             self.recorded_level = entry.payload.get("barrier")
         elif entry.kind == Kind.BARRIER_SET:

@@ -102,6 +102,19 @@ def _again(facts: Facts, language: str) -> dict[str, Any]:
     return {"calls": ", ".join(f"{clean(row['tool'])} ({_id(row, 'attemptId')})" for row in rows)}
 
 
+def _otherwise(facts: Facts, language: str) -> dict[str, Any]:
+    told = [_change(row, language) for row in facts.get("changes") or ()]
+    return {"changes": " · ".join(told) or "?"}
+
+
+def _change(row: Facts, language: str) -> str:
+    key = f"changed_{row.get('what')}"
+    if row.get("what") == "tool" and not (row.get("old") and row.get("new")):
+        key = "new_tool" if row.get("new") else "gone_tool"
+    shown = {name: clean(row.get(name) or "-") for name in ("name", "old", "new")}
+    return sentence(key, language, **shown)
+
+
 def _ended(facts: Facts, language: str) -> dict[str, Any]:
     code, signal = facts.get("exitCode"), facts.get("signal")
     if signal is not None:
@@ -119,6 +132,7 @@ _FILLED: Mapping[str, Callable[[Facts, str], dict[str, Any]]] = {
     "open_elsewhere": _beside,
     "parked_dropped": _dropped,
     "will_run_again": _again,
+    "works_otherwise": _otherwise,
     "resumes_spent": lambda facts, language: {"times": facts.get("times", 0)},
     "tool_wait": _waits,
     "compacted": _compacted,

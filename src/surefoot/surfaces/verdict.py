@@ -194,6 +194,7 @@ def resume_document(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]
         "settled": facts.get("settled", 0),
         "open": facts.get("open", 0),
         "will_run_again": list(facts.get("willRunAgain") or ()),
+        "changes": list(facts.get("changes") or ()),
         "will_ask_again": list(facts.get("willAskAgain") or ()),
         "background": list(facts.get("background") or ()),
         "owner_deaths": facts.get("ownerDeaths", 0),

@@ -72,6 +72,29 @@ NOTICES: Mapping[str, Texts] = {
         "此回复中已显示的部分不算数，正在再次请求。",
         "此回覆中已顯示的部分不算數，正在再次請求。",
     ),
+    "works_otherwise": (
+        "Since the last turn of this session: {changes}",
+        "与此会话的上一轮相比：{changes}",
+        "與此工作階段的上一輪相比：{changes}",
+    ),
+    "changed_model": ("the model is {new}, was {old}", "模型是 {new}，先前是 {old}", "模型是 {new}，先前是 {old}"),
+    "changed_contract": (
+        "the contract is {new}, was {old}",
+        "约定是 {new}，先前是 {old}",
+        "約定是 {new}，先前是 {old}",
+    ),
+    "changed_settings": (
+        "the project's settings have changed",
+        "项目设置已改变",
+        "專案設定已改變",
+    ),
+    "changed_tool": (
+        "{name} counts as {new}, was {old}",
+        "{name} 现按 {new} 处理，先前是 {old}",
+        "{name} 現按 {new} 處理，先前是 {old}",
+    ),
+    "new_tool": ("{name} ({new}) is new", "新增 {name}（{new}）", "新增 {name}（{new}）"),
+    "gone_tool": ("{name} ({old}) is gone", "{name}（{old}）已不在", "{name}（{old}）已不在"),
     "resumes_spent": (
         "This turn was gone on with {times} times and did not come to its end. Say what to do next; that begins a "
         "new turn.",
