@@ -13,23 +13,35 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.core.schemas import NAMES, schema_of
+from surefoot.surfaces.output_schema import output_schema
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = ROOT / "src/surefoot/schemas"
 PUBLISHED = Path(__file__).parent / "upgrade/schemas"
 SENT_TO_US = ("action", "process")
+ALL = (*NAMES, "output")
 
 Schema = Mapping[str, Any]
 
 
+def made(name: str) -> Schema:
+    """A schema as the code makes it."""
+    return output_schema() if name == "output" else schema_of(name)
+
+
 def text_of(name: str) -> str:
     """A schema as its file holds it."""
-    return json.dumps(schema_of(name), ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(made(name), ensure_ascii=False, indent=1) + "\n"
+
+
+def file_of(name: str) -> str:
+    """The name of its file."""
+    return "output.json" if name == "output" else f"tool-recovery-{name}.json"
 
 
 def shipped(name: str) -> Path:
     """The file that ships."""
-    return SHIPPED / f"tool-recovery-{name}.json"
+    return SHIPPED / file_of(name)
 
 
 def breaks(old: Schema, new: Schema, *, sent: bool, place: str = "") -> Iterator[str]:
@@ -71,5 +83,5 @@ def _words(old: Schema, new: Schema, sent: bool, place: str) -> Iterator[str]:
 if __name__ == "__main__":
     if "--write" in sys.argv:
         SHIPPED.mkdir(exist_ok=True)
-        for name in NAMES:
+        for name in ALL:
             shipped(name).write_text(text_of(name), encoding="utf-8")

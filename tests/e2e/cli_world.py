@@ -13,8 +13,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import jsonschema
+
+from surefoot.surfaces.cli.configs import published_schema
+
 SUREFOOT = [sys.executable, "-c", "from surefoot.surfaces.cli import main; main()"]
 SECONDS = 30.0
+
+
+def check_output(text: str) -> None:
+    """Every line of every run is true to the schema that ships (UX-32)."""
+    validator = jsonschema.Draft202012Validator(json.loads(published_schema("output")))
+    for line in text.splitlines():
+        faults = [
+            f"{list(one.absolute_path)}: {one.message[:300]}"
+            for one in validator.iter_errors(json.loads(line))
+        ]
+        assert not faults, "\n".join([*faults, line[:500]])
 
 
 @dataclass
@@ -48,10 +63,13 @@ class World:
     def run(self, *arguments: str, given: str | None = None) -> subprocess.CompletedProcess[str]:
         """Run one command line to its end."""
         stdin: dict[str, Any] = {"stdin": subprocess.DEVNULL} if given is None else {"input": given}
-        return subprocess.run(
+        ended = subprocess.run(
             [*SUREFOOT, *arguments], cwd=self.project, env=self.environ, capture_output=True, text=True,
             timeout=SECONDS, check=False, **stdin,
         )  # fmt: skip
+        if "--output-format" in arguments and {"json", "stream-json"} & set(arguments):
+            check_output(ended.stdout)
+        return ended
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start one command line."""

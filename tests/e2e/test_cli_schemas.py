@@ -103,3 +103,35 @@ def test_tr_149_with_json_a_fault_is_the_error_object_and_nothing_else(
     document = json.loads(run.stdout)
     check(world, "error", document)
     assert document["code"] == "SF-NOT-FOUND"
+
+
+def test_ux_32_every_line_of_a_run_is_true_to_the_schema_that_config_prints(
+    world: World, open_call: str
+) -> None:
+    printed = world.run("config", "schema", "--output")
+    assert printed.returncode == 0, printed.stderr
+    validator = jsonschema.Draft202012Validator(json.loads(printed.stdout))
+    stopped = world.run("-c", "-p", "go on", "--output-format", "stream-json")
+    assert stopped.returncode == 3
+    world.model_says(
+        {"text": "I look.", "calls": [{"name": "list_files", "args": {"path": "."}}]}, {"text": "Done."}
+    )
+    whole = world.run("-p", "look", "--output-format", "stream-json")
+    assert whole.returncode == 0, whole.stderr
+    documents = [json.loads(line) for run in (stopped, whole) for line in run.stdout.splitlines()]
+    assert all(validator.is_valid(one) for one in documents)
+    told = {(one["type"], one.get("subtype") if one["type"] == "system" else None) for one in documents}
+    assert told >= {("system", "init"), ("system", "resume"), ("system", "outcome_unknown"), ("system", "receipt"),
+                    ("assistant", None), ("user", None), ("result", None)}  # fmt: skip
+    for one in documents:
+        for field in one:
+            if field not in ("type", "session_id", "changes", "will_ask_again", "searches"):
+                left = {key: value for key, value in one.items() if key != field}
+                known = field == "subtype" and one["type"] == "system"
+                assert known or not validator.is_valid(left), f"{one['type']} without {field}"
+    assert validator.is_valid({"type": "of a newer version", "session_id": None, "new": 1})
+
+
+def test_ux_32_one_schema_is_asked_for_at_a_time(world: World) -> None:
+    both = world.run("config", "schema", "--output", "--recovery", "error")
+    assert both.returncode == 2 and "ask for one" in both.stderr

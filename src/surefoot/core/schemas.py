@@ -32,15 +32,15 @@ NAMES = ("snapshot", "action", "process", "error")
 
 Schema = dict[str, Any]
 
-_DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_TEXT: Schema = {"type": "string"}
-_FLAG: Schema = {"type": "boolean"}
-_COUNT: Schema = {"type": "integer", "minimum": 0}
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+TEXT: Schema = {"type": "string"}
+FLAG: Schema = {"type": "boolean"}
+COUNT: Schema = {"type": "integer", "minimum": 0}
 _DIGEST: Schema = {"type": "string", "pattern": "^sha256:[0-9a-f]{64}$"}
-_CODE: Schema = {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"}
+CODE: Schema = {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"}
 _ERROR_CODE: Schema = {"type": "string", "pattern": "^([a-z][a-z0-9_]*|SF-[A-Z-]+)$"}
 """Of a refusal, or of the page about an error that came before anything was admitted."""
-_TIME: Schema = {"type": "integer", "description": "milliseconds since 1970 UTC"}
+TIME: Schema = {"type": "integer", "description": "milliseconds since 1970 UTC"}
 CHOICES = ("adopt", "kill", "leave")
 
 
@@ -48,7 +48,7 @@ def schema_of(name: str) -> Schema:
     """The schema `name` of this version, one of `NAMES`. Raises KeyError for another."""
     made = {"snapshot": _snapshot, "action": _action, "process": _process_choice, "error": _error}[name]()
     return {
-        "$schema": _DIALECT,
+        "$schema": DIALECT,
         "$id": f"https://surefoot.dev/schemas/tool-recovery/{VERSION}/{name}.json",
         "title": f"surefoot tool recovery: {name}, version {VERSION}",
         **made,
@@ -59,158 +59,158 @@ def _id(kind: str) -> Schema:
     return {"type": "string", "pattern": f"^{kind}_[0-9a-z]{{26}}$"}
 
 
-def _or_null(schema: Schema) -> Schema:
+def or_null(schema: Schema) -> Schema:
     return {"anyOf": [schema, {"type": "null"}]}
 
 
-def _word(words: type[Word]) -> Schema:
+def word_of(words: type[Word]) -> Schema:
     return {"enum": [word.value for word in words]}
 
 
-def _list(items: Schema) -> Schema:
+def list_of(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
 
-def _object(fields: Mapping[str, Schema], more: Mapping[str, Schema] | None = None) -> Schema:
+def object_of(fields: Mapping[str, Schema], more: Mapping[str, Schema] | None = None) -> Schema:
     """An object with these fields, and `more` that may be missing."""
     return {"type": "object", "required": list(fields), "properties": {**fields, **(more or {})}}
 
 
 def _snapshot() -> Schema:
     fields = {
-        "sessionPath": _TEXT,
-        "runtimeEpoch": _TEXT,
+        "sessionPath": TEXT,
+        "runtimeEpoch": TEXT,
         "revision": _DIGEST,
-        "silent": _FLAG,
-        "retryEnabled": _FLAG,
-        "barrier": _word(BarrierLevel),
+        "silent": FLAG,
+        "retryEnabled": FLAG,
+        "barrier": word_of(BarrierLevel),
         "onUnknown": {"enum": ["stop", "continue"]},
-        "more": _COUNT,
-        "background": _list(_resource()),
-        "statistics": _object(dict.fromkeys(("unknown", *COUNTED), _COUNT)),
-        "calls": _list({"$ref": "#/$defs/call"}),
+        "more": COUNT,
+        "background": list_of(_resource()),
+        "statistics": object_of(dict.fromkeys(("unknown", *COUNTED), COUNT)),
+        "calls": list_of({"$ref": "#/$defs/call"}),
     }
-    more = {"foreseen": _list(_foreseen()), "process": {"type": "object"}, "replaces": _word(Action)}
-    return {**_object(fields, more), "$defs": {"call": _call(), "card": _card()}}
+    more = {"foreseen": list_of(_foreseen()), "process": {"type": "object"}, "replaces": word_of(Action)}
+    return {**object_of(fields, more), "$defs": {"call": _call(), "card": card_schema()}}
 
 
 def _resource() -> Schema:
-    fields = {"attemptId": _id("att"), "pid": _or_null(_COUNT), "command": _TEXT, "log": _or_null(_TEXT)}
-    return _object(fields, {"startedAt": _or_null(_TIME), "startedBoot": _or_null(_COUNT)})
+    fields = {"attemptId": _id("att"), "pid": or_null(COUNT), "command": TEXT, "log": or_null(TEXT)}
+    return object_of(fields, {"startedAt": or_null(TIME), "startedBoot": or_null(COUNT)})
 
 
 def _foreseen() -> Schema:
-    return _object(
-        {"attemptId": _id("att"), "summary": _TEXT, "state": _word(State), "reason": _or_null(_CODE)}
+    return object_of(
+        {"attemptId": _id("att"), "summary": TEXT, "state": word_of(State), "reason": or_null(CODE)}
     )
 
 
 def _call_fields() -> dict[str, Schema]:
     return {
         "attemptId": _id("att"),
-        "callId": _TEXT,
-        "turnId": _TEXT,
-        "tool": _TEXT,
-        "class": _word(EffectClass),
-        "reach": _list(_TEXT),
-        "state": _word(State),
-        "reason": _or_null(_CODE),
-        "overlays": _list({"enum": [one.value for one in Overlay if one is not Overlay.DELIVERED]}),
-        "open": _FLAG,
-        "fencing": _FLAG,
-        "decision": _word(Decision),
-        "executor": _object({"state": _word(ExecutorState)}),
-        "parked": _or_null(_word(Action)),
-        "idempotencyKey": _or_null({"type": "string", "pattern": "^sf1-[0-9a-f]{64}$"}),
-        "argumentDigest": _or_null(_DIGEST),
-        "startedAt": _or_null(_TIME),
-        "finishedAt": _or_null(_TIME),
-        "inspectionId": _or_null(_id("ins")),
-        "inspection": _or_null(_inspection()),
-        "resolution": _or_null(_resolution()),
-        "offBranch": _FLAG,
-        "process": _or_null(_process()),
+        "callId": TEXT,
+        "turnId": TEXT,
+        "tool": TEXT,
+        "class": word_of(EffectClass),
+        "reach": list_of(TEXT),
+        "state": word_of(State),
+        "reason": or_null(CODE),
+        "overlays": list_of({"enum": [one.value for one in Overlay if one is not Overlay.DELIVERED]}),
+        "open": FLAG,
+        "fencing": FLAG,
+        "decision": word_of(Decision),
+        "executor": object_of({"state": word_of(ExecutorState)}),
+        "parked": or_null(word_of(Action)),
+        "idempotencyKey": or_null({"type": "string", "pattern": "^sf1-[0-9a-f]{64}$"}),
+        "argumentDigest": or_null(_DIGEST),
+        "startedAt": or_null(TIME),
+        "finishedAt": or_null(TIME),
+        "inspectionId": or_null(_id("ins")),
+        "inspection": or_null(_inspection()),
+        "resolution": or_null(_resolution()),
+        "offBranch": FLAG,
+        "process": or_null(_process()),
         "actions": _offered({}),
     }
 
 
 def _call() -> Schema:
-    origin = _object({"attemptId": _id("att"), "sessionId": _or_null(_id("ses"))})
-    return _object(
+    origin = object_of({"attemptId": _id("att"), "sessionId": or_null(_id("ses"))})
+    return object_of(
         _call_fields(),
-        {"summary": _TEXT, "origin": origin, "arguments": _TEXT, "card": {"$ref": "#/$defs/card"}},
+        {"summary": TEXT, "origin": origin, "arguments": TEXT, "card": {"$ref": "#/$defs/card"}},
     )
 
 
-def _card() -> Schema:
+def card_schema() -> Schema:
     """A call as it is told to a person: its fields, and words in the reader's language (UX-62)."""
-    check = {"sentence": _TEXT, "doesNotProve": _TEXT, "grade": _word(Grade), "at": _or_null(_TIME)}
+    check = {"sentence": TEXT, "doesNotProve": TEXT, "grade": word_of(Grade), "at": or_null(TIME)}
     words = ("shortId", "summary", "words", "mark", "cause", "known", "notKnown", "next", "command")
-    fence = _or_null(_object({"reach": _list(_TEXT), "since": _or_null(_TIME)}))
+    fence = or_null(object_of({"reach": list_of(TEXT), "since": or_null(TIME)}))
     fields = {
         **_call_fields(),
-        **dict.fromkeys(words, _TEXT),
-        "executor": _object({"state": _word(ExecutorState), "sentence": _TEXT}),
-        "actions": _offered({"key": _or_null(_TEXT), "label": _TEXT, "needsCode": _FLAG}),
-        "checks": _list(_object(check)),
+        **dict.fromkeys(words, TEXT),
+        "executor": object_of({"state": word_of(ExecutorState), "sentence": TEXT}),
+        "actions": _offered({"key": or_null(TEXT), "label": TEXT, "needsCode": FLAG}),
+        "checks": list_of(object_of(check)),
         "fence": fence,
-        "sessionPath": _TEXT,
-        "runtimeEpoch": _TEXT,
+        "sessionPath": TEXT,
+        "runtimeEpoch": TEXT,
         "revision": _DIGEST,
     }
-    return _object(fields, {"arguments": _TEXT})
+    return object_of(fields, {"arguments": TEXT})
 
 
 def _offered(more: Mapping[str, Schema]) -> Schema:
     """All six actions, each enabled or with the code a press would be refused with (TR-142)."""
-    one = _object({"action": _word(Action), "enabled": _FLAG, "code": _or_null(_CODE), **more})
-    return {**_list(one), "minItems": len(Action), "maxItems": len(Action)}
+    one = object_of({"action": word_of(Action), "enabled": FLAG, "code": or_null(CODE), **more})
+    return {**list_of(one), "minItems": len(Action), "maxItems": len(Action)}
 
 
 def _inspection() -> Schema:
     """What a look found (TR-101); `evidence` is the verifier's own."""
-    fields = {"id": _id("ins"), "state": _word(InspectionState), "grade": _word(Grade)}
-    check = _object(
-        {}, {"sentence": _TEXT, "doesNotProve": _TEXT, "grade": _word(Grade), "at": _or_null(_TIME)}
+    fields = {"id": _id("ins"), "state": word_of(InspectionState), "grade": word_of(Grade)}
+    check = object_of(
+        {}, {"sentence": TEXT, "doesNotProve": TEXT, "grade": word_of(Grade), "at": or_null(TIME)}
     )
     more = {
-        "summary": _TEXT,
+        "summary": TEXT,
         "evidence": {},
-        "doesNotProve": _TEXT,
-        "verifier": _or_null(_TEXT),
-        "reason": _or_null(_CODE),
-        "observedAt": _or_null(_TIME),
-        "checks": _list(check),
+        "doesNotProve": TEXT,
+        "verifier": or_null(TEXT),
+        "reason": or_null(CODE),
+        "observedAt": or_null(TIME),
+        "checks": list_of(check),
     }
-    return _object(fields, more)
+    return object_of(fields, more)
 
 
 def _resolution() -> Schema:
     """Who decided what, and how they were let in (TR-129)."""
     texts = ("method", "client", "letInBy", "ancestry", "assurance", "revision", "inspectionId", "note")
-    more = {"who": _TEXT, "channel": _TEXT, "at": _TIME, **dict.fromkeys(texts, _or_null(_TEXT))}
-    return _object({"kind": {"enum": list(RESOLUTIONS)}}, more)
+    more = {"who": TEXT, "channel": TEXT, "at": TIME, **dict.fromkeys(texts, or_null(TEXT))}
+    return object_of({"kind": {"enum": list(RESOLUTIONS)}}, more)
 
 
 def _process() -> Schema:
-    fields = {"state": _TEXT, "pid": _or_null(_COUNT), "log": _or_null(_TEXT)}
-    return _object({**fields, "choices": _list({"enum": list(CHOICES)})})
+    fields = {"state": TEXT, "pid": or_null(COUNT), "log": or_null(TEXT)}
+    return object_of({**fields, "choices": list_of({"enum": list(CHOICES)})})
 
 
 def _request() -> dict[str, Schema]:
-    return {"sessionPath": _TEXT, "runtimeEpoch": _TEXT, "revision": {"type": "string", "minLength": 1}}
+    return {"sessionPath": TEXT, "runtimeEpoch": TEXT, "revision": {"type": "string", "minLength": 1}}
 
 
 def _action() -> Schema:
     """The body of a press (TR-143), or of a bulk one (TR-132)."""
-    looked = _or_null(_TEXT)
-    item = {**_object({"attemptId": _TEXT}, {"inspectionId": looked}), "additionalProperties": False}
-    items = {**_list(item), "minItems": 1, "description": "at most limits.bulk_items"}
+    looked = or_null(TEXT)
+    item = {**object_of({"attemptId": TEXT}, {"inspectionId": looked}), "additionalProperties": False}
+    items = {**list_of(item), "minItems": 1, "description": "at most limits.bulk_items"}
     note = {"type": "string", "description": "at most limits.note_characters"}
-    more = {"attemptId": _TEXT, "inspectionId": looked, "note": _or_null(note), "items": items}
+    more = {"attemptId": TEXT, "inspectionId": looked, "note": or_null(note), "items": items}
     in_bulk = [one.value for one in Action if one not in (Action.INSPECT, Action.RETRY)]
     return {
-        **_object({**_request(), "action": _word(Action)}, more),
+        **object_of({**_request(), "action": word_of(Action)}, more),
         "additionalProperties": False,
         "anyOf": [{"required": ["attemptId"]}, {"required": ["items"]}],
         "if": {"required": ["items"]},
@@ -220,11 +220,11 @@ def _action() -> Schema:
 
 def _process_choice() -> Schema:
     """What becomes of a process that a call left running (TR-146)."""
-    shape = _object({**_request(), "attemptId": _TEXT, "choice": {"enum": list(CHOICES)}})
+    shape = object_of({**_request(), "attemptId": TEXT, "choice": {"enum": list(CHOICES)}})
     return {**shape, "additionalProperties": False}
 
 
 def _error() -> Schema:
     """A refusal (TR-145); `record` is the decision that stands already."""
-    more = {"reason": _CODE, "record": _resolution(), "runtimeEpoch": _TEXT, "revision": _DIGEST}
-    return _object({"code": _ERROR_CODE, "message": _TEXT}, more)
+    more = {"reason": CODE, "record": _resolution(), "runtimeEpoch": TEXT, "revision": _DIGEST}
+    return object_of({"code": _ERROR_CODE, "message": TEXT}, more)

@@ -114,17 +114,20 @@ def set_(name: str, value: str) -> None:
     type=click.Choice(["snapshot", "action", "process", "error"]),
     help="Of what `recover --json` prints, or of what is sent to a session, instead.",
 )
-def schema(recovery: str | None) -> None:
+@click.option("--output", is_flag=True, help="Of a line of `--output-format json` or `stream-json`, instead.")
+def schema(recovery: str | None, output: bool) -> None:
     """Print the JSON Schema of the settings file."""
-    if recovery is not None:
-        click.echo(published_schema(recovery), nl=False)
+    if recovery is not None and output:
+        raise UsageError("--recovery and --output name two schemas; ask for one.")
+    if recovery is not None or output:
+        click.echo(published_schema("output" if output else f"tool-recovery-{recovery}"), nl=False)
         return
     click.echo(json.dumps(schema_of_settings(), ensure_ascii=False, indent=1))
 
 
 def published_schema(name: str) -> str:
-    """The text of a published schema of tool recovery, as it ships with the package (TR-148)."""
-    return resources.files("surefoot").joinpath(f"schemas/tool-recovery-{name}.json").read_text("utf-8")
+    """The text of a published schema, as it ships with the package (TR-148, UX-32)."""
+    return resources.files("surefoot").joinpath(f"schemas/{name}.json").read_text("utf-8")
 
 
 def _near(name: str, known: Iterable[str]) -> str:
