@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import time
@@ -375,3 +376,28 @@ def test_ux_76_ux_68_two_keys_lead_from_a_resumed_card_to_a_working_model_and_no
     child.send("c")
     child.expect("All finished.")
     assert leave(child) == 0
+
+
+def test_ux_156_a_stopped_test_run_is_one_line_with_no_card_and_exit_0(world: World) -> None:
+    programs = world.home / "bin"
+    programs.mkdir()
+    (programs / "pytest").write_text("#!/bin/sh\ntouch started\nsleep 300\n")
+    (programs / "pytest").chmod(0o755)
+    world.more["PATH"] = f"{programs}:{os.environ['PATH']}"
+    world.model_says({"calls": [{"name": "shell", "args": {"command": "pytest"}}]}, DONE)
+    child = chat(world, "--yolo")
+    child.send("run the tests\r")
+    wait_for((world.project / "started").exists)
+    child.send("\x1b")
+    child.expect("⊡ pytest: Stopped before its end. It was a check: nothing waits for it.")
+    assert "may have happened" not in child.before and "┌" not in child.before
+    child.expect("stopped: 1 check stopped")
+    child.send("and now the edit\r")
+    child.expect("All finished.")
+    child.send("\x04")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0 and "may have happened and nobody" not in child.before
+    assert "recover" not in child.before
+    listed = world.run("recover", "list", "--all").stdout
+    assert listed.startswith("⊡") and "◇" not in listed

@@ -100,7 +100,8 @@ class Policies:
         except LedgerError:
             return  # it fences on, and a person may lift that
         if policy == "stopped_check":
-            self.notify(Notice("check_stopped", {"attemptId": attempt_id, "tool": receipt.tool}))
+            shown = {"tool": receipt.tool, "argumentsDisplay": receipt.arguments_display}
+            self.notify(Notice("check_stopped", {"attemptId": attempt_id, **shown}))
 
     def _resolution(self, receipt: Receipt, action: str, policy: str) -> dict[str, Any]:
         return {

@@ -40,6 +40,7 @@ from surefoot.surfaces.chat_lines import (
     details,
     next_mode,
     opinions,
+    stopped_check,
     typed,
 )
 from surefoot.surfaces.keys import QUIET_MS, Keys
@@ -49,8 +50,10 @@ from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import refusal, say
 
 STOP_SECONDS = 2.0
-ENDING_SECONDS = 0.4
-ENDING_LOOKS = 20
+ENDING_SECONDS = 1.6
+ENDING_LOOKS = 80
+COMMAND_LOOKS = 20
+"""After a stop: how long a check is waited for, in how many looks, and after how many no other command is."""
 REFRESH_SECONDS = 0.5
 
 
@@ -256,9 +259,11 @@ class Chat:
             self._stopped_at = None
 
     async def _ended(self) -> None:
-        """Most commands end as soon as they are told to; the counts wait that long for them."""
-        for _ in range(ENDING_LOOKS):
-            if not self.driver.still_ending():
+        """Most commands end as soon as they are told to, and a check is killed soon after; the counts and the
+        card wait that long for them, and for the policy that releases a stopped check (UX-156)."""
+        for look in range(ENDING_LOOKS):
+            checks = self.count.open_checks()
+            if not checks and (look >= COMMAND_LOOKS or not self.driver.still_ending()):
                 return
             await asyncio.sleep(ENDING_SECONDS / ENDING_LOOKS)
 
@@ -330,6 +335,8 @@ class Chat:
         if not self.count.see(receipt):
             return
         self.say(*self.stream.finish())
+        if stopped_check(receipt):
+            return  # told in one line by its notice, or by its card
         if receipt.get("state") not in ("dispatched", "started"):  # what runs now stands in the status line
             room, ascii_only = max(20, self.screen.columns() - 30), self.screen.ascii_only
             self.say(view.receipt_line(receipt, self.screen.language, ascii_only=ascii_only, room=room))

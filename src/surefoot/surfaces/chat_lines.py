@@ -127,6 +127,14 @@ class Count:
         keys = ("state", "overlays", "inspection")
         return before is None or any(before.get(key) != receipt.get(key) for key in keys)
 
+    def open_checks(self) -> list[str]:
+        """Checks of this turn that were stopped and that nobody, and no policy, has decided about yet."""
+        return [
+            attempt
+            for attempt, receipt in self._states.items()
+            if stopped_check(receipt) and not receipt.get("overlays")
+        ]
+
     def attempts(self) -> list[str]:
         """The calls of this turn, by attempt."""
         return list(self._states)
@@ -142,6 +150,17 @@ class Count:
             key = "ending" if attempt in still_ending else _counted_as(receipt)
             found[key] = found.get(key, 0) + 1
         return found
+
+
+def stopped_check(receipt: Mapping[str, Any]) -> bool:
+    """A test run, build or linter that was stopped or met its limit, released by policy or about to be (UX-156)."""
+    overlays, resolution = receipt.get("overlays") or (), receipt.get("resolution") or {}
+    released = resolution.get("channel") == "policy" or not overlays
+    ended = receipt.get("reason") in (
+        "cancelled",
+        "time_limit",
+    )  # ends that we made, as the policy counts them
+    return bool(receipt.get("check")) and receipt.get("state") == "unknown" and ended and released
 
 
 def _counted_as(receipt: Mapping[str, Any]) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from surefoot.core.canonical import short_id
-from surefoot.surfaces.view import clean
+from surefoot.surfaces.view import clean, summary_of
 from surefoot.surfaces.words import LANGUAGES, mark, refusal, say
 from surefoot.surfaces.words_notices import NOTICES
 
@@ -33,7 +33,9 @@ def line(kind: str, facts: Facts, language: str, *, ascii_only: bool = False) ->
         return None
     if kind == "check_stopped":
         sign = mark("released", ascii_only=ascii_only)
-        return f"{sign} {clean(facts.get('tool') or '?')}: {say('check_stopped', language)} {_id(facts, 'attemptId')}"
+        return (
+            f"{sign} {clean(summary_of(facts))}: {say('check_stopped', language)} {_id(facts, 'attemptId')}"
+        )
     if kind == "no_sources":
         return say("no_sources", language)  # information, not a fault (UX-130)
     if kind not in NOTICES:
