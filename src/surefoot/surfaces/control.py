@@ -31,7 +31,8 @@ from surefoot.runtime.requests import Answer, Caller
 from surefoot.tools.processes import kernel
 
 REQUEST_BYTES = 16 * 1024
-ANSWER_BYTES = 4 * 1024 * 1024
+ANSWER_BYTES, REFUSAL_BYTES = 2 * 1024 * 1024, 4 * 1024
+"""What a client reads of an answer, and of one that refuses; more is no answer (TR-147)."""
 ANSWER_SECONDS = 60.0
 CONNECTIONS = 16
 _CREDENTIALS = struct.Struct("3i")
@@ -276,14 +277,18 @@ def _identity(path: Path) -> tuple[int, int] | None:
 class Line:
     """A connection to the session's owner; one request at a time."""
 
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: str) -> None:
+    def __init__(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: str, session_id: str
+    ) -> None:
         self._reader = reader
         self._writer = writer
         self._client = client
+        self._session_id = session_id
 
     async def ask(self, do: str, *, patient: bool = False, **more: Any) -> Answer:
         """Send one request and give its answer. Raises OSError when the owner is gone or does not answer.
 
+        An answer that is too long, or about another session, is none.
         A press whose answer is lost is never sent again: read the snapshot (TR-147).
         """
         document = {"do": do, "client": self._client, **more}
@@ -292,10 +297,16 @@ class Line:
         try:
             limit = None if patient else ANSWER_SECONDS
             line = await asyncio.wait_for(self._reader.readline(), limit)
-            answer = json.loads(line)
-            return Answer(int(answer["status"]), dict(answer["body"]))
+            told = json.loads(line)
+            answer = Answer(int(told["status"]), dict(told["body"]))
         except (TimeoutError, ValueError, KeyError, TypeError) as error:
             raise ConnectionError("the owner of the session gave no answer") from error
+        if answer.status != 200 and len(line) > REFUSAL_BYTES:
+            raise ConnectionError("the owner of the session gave no answer that can be read")
+        path = answer.body.get("sessionPath")
+        if path is not None and str(path).rpartition("/")[2] != self._session_id:
+            raise ConnectionError("the answer is about another session")
+        return answer
 
 
 @asynccontextmanager
@@ -310,7 +321,7 @@ async def connected(folder: Path, session_id: str, client: str) -> AsyncIterator
     try:
         if _peer(writer.get_extra_info("socket"))[1] != os.getuid():
             raise PermissionError("the socket belongs to another account")
-        yield Line(reader, writer, client)
+        yield Line(reader, writer, client, session_id)
     finally:
         writer.close()
         with contextlib.suppress(OSError):

@@ -1,0 +1,76 @@
+"""What a client takes for an answer of a session's owner, and that it asks once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from surefoot.surfaces.control import ANSWER_BYTES, REFUSAL_BYTES, connected
+
+SESSION = "ses_00000000000000000000000001"
+OTHER = "ses_00000000000000000000000002"
+
+
+@asynccontextmanager
+async def owner(folder: Path, answer: dict[str, Any]) -> AsyncIterator[list[str]]:
+    """A process that answers every request of this session alike; yields what it was asked."""
+    asked: list[str] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            asked.append(json.loads(line)["do"])
+            writer.write(json.dumps(answer).encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_unix_server(serve, str(folder / f"{SESSION}.sock"), limit=1 << 24)
+    try:
+        yield asked
+    finally:
+        server.close()
+        await server.wait_closed()
+
+
+def snapshot(session: str, **more: Any) -> dict[str, Any]:
+    return {"status": 200, "body": {"sessionPath": f"project-1/{session}", **more}}
+
+
+def refusal(length: int) -> dict[str, Any]:
+    return {"status": 409, "body": {"code": "running", "message": "x" * length}}
+
+
+TAKEN = {
+    "a snapshot of this session": snapshot(SESSION),
+    "a snapshot below the bound": snapshot(SESSION, calls="x" * (ANSWER_BYTES - 200)),
+    "a refusal": refusal(20),
+    "a refusal below the bound": refusal(REFUSAL_BYTES - 100),
+}
+DROPPED = {
+    "a snapshot of another session": snapshot(OTHER),
+    "a snapshot above the bound": snapshot(SESSION, calls="x" * ANSWER_BYTES),
+    "a refusal above the bound": refusal(REFUSAL_BYTES),
+    "no answer at all": {"status": "?"},
+}
+
+
+@pytest.mark.parametrize("answer", TAKEN.values(), ids=TAKEN.keys())
+async def test_tr_147_what_a_client_reads(tmp_path: Path, answer: dict[str, Any]) -> None:
+    async with owner(tmp_path, answer) as asked, connected(tmp_path, SESSION, "client") as line:
+        assert (await line.ask("snapshot")).status == answer["status"]
+    assert asked == ["snapshot"]
+
+
+@pytest.mark.parametrize("answer", DROPPED.values(), ids=DROPPED.keys())
+async def test_tr_147_what_is_too_long_or_of_another_session_is_no_answer_and_nothing_is_asked_again(
+    tmp_path: Path, answer: dict[str, Any]
+) -> None:
+    async with owner(tmp_path, answer) as asked, connected(tmp_path, SESSION, "client") as line:
+        with pytest.raises(OSError, match=r"owner|session"):
+            await line.ask("act", request={"action": "confirm"})
+    assert asked == ["act"], "a press whose answer is lost is not sent again"
