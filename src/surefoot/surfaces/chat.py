@@ -45,7 +45,7 @@ from surefoot.surfaces.chat_lines import (
 )
 from surefoot.surfaces.keys import QUIET_MS, Keys
 from surefoot.surfaces.markup import Light
-from surefoot.surfaces.port import Driver, Screen
+from surefoot.surfaces.port import LOOK_REQUESTS, Driver, Screen
 from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import refusal, say
 
@@ -319,7 +319,7 @@ class Chat:
         if self._turn is not None:
             self.say(say("look_later", self.screen.language))
             return
-        self.say(say("looks_only", self.screen.language, requests=self.driver.look_requests))
+        self.say(say("looks_only", self.screen.language, requests=LOOK_REQUESTS))
         self._begin(self._looked(card))
 
     async def _looked(self, card: Mapping[str, Any]) -> Any:

@@ -9,6 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+LOOK_REQUESTS = 8
+"""The most model requests of a turn in which the model only looks (UX-116)."""
+
 
 class Driver(Protocol):
     """What the chat needs of a session; made by the command line."""
@@ -16,9 +19,6 @@ class Driver(Protocol):
     session_id: str
     model: str
     mode: str
-    state: str
-    look_requests: int
-    """The most model requests of a turn that only looks."""
 
     def snapshot(self) -> Mapping[str, Any]: ...
 

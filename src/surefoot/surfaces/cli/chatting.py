@@ -30,6 +30,7 @@ from surefoot.surfaces.cli.naming import known_as
 from surefoot.surfaces.cli.output import Look, complain
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.markup import diff_line
+from surefoot.surfaces.port import LOOK_REQUESTS
 from surefoot.surfaces.words import refusal, say
 from surefoot.tools.processes import kernel
 
@@ -37,7 +38,6 @@ SHOWN_FILE_BYTES = 1024 * 1024
 LISTED = 10
 LAST_ENTRIES = 200
 LAST_LINES = 8
-LOOK_REQUESTS = 8
 LOOK = """Look only, and change nothing: find out whether this call took effect.
 {attempt} · {summary}
 Use read-only tools; everything else is refused in this turn. Report what you found with the `recovery` tool, and name
@@ -112,7 +112,7 @@ class _Driver:
         return self.opened.controller
 
     @property
-    def desk(self) -> running.Desk:
+    def _desk(self) -> running.Desk:
         """Reading and deciding in the session there is."""
         return running.Desk(self.opened.app, self._controller)
 
@@ -125,14 +125,10 @@ class _Driver:
     def session_id(self) -> str:
         return "" if self._controller is None else str(self._controller.session_id)
 
-    @property
-    def state(self) -> str:
-        return "idle" if self._controller is None else str(self._controller.state)
-
     def snapshot(self) -> Mapping[str, Any]:
         if self._controller is None:
             return {"calls": [], "background": list(self.opened.app.background())}
-        return self.desk.snapshot()
+        return self._desk.snapshot()
 
     def still_ending(self) -> Mapping[str, float]:
         return dict(self.opened.app.still_ending())
@@ -145,7 +141,7 @@ class _Driver:
         if self._controller is None:
             raise UsageError(say("nothing_said", self.wish.look.language), next_command="surefoot -c")
         if recovering is None:
-            return await self.desk.go_on()
+            return await self._desk.go_on()
         head, _, words = recovering.partition(" ")
         named = head if head.startswith("inc_") else None
         done = await self._controller.recover_context(named, words if named else recovering)
@@ -153,10 +149,6 @@ class _Driver:
             return done
         code, reason = str(done.body["code"]), done.body.get("reason")
         raise RecoveryRefused(refusal(code, self.wish.look.language, reason=reason), code=code, reason=reason)
-
-    @property
-    def look_requests(self) -> int:
-        return LOOK_REQUESTS
 
     async def ask_to_look(self, card: Mapping[str, Any]) -> Any:
         """A turn in which the model may only look, with a budget of its own (UX-116)."""
@@ -183,7 +175,7 @@ class _Driver:
         return parked
 
     async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
-        return await self.desk.act(action, call, channel="chat", method="key")
+        return await self._desk.act(action, call, channel="chat", method="key")
 
     def set_mode(self, mode: str) -> None:
         self.mode = mode
@@ -251,9 +243,9 @@ class _Driver:
 
     async def _anew(self) -> list[str]:
         """Give this session back and begin another; nothing of the old one is lost."""
-        if self.state != "idle":
+        if self._controller.state != "idle":
             return ["a turn is running; stop it first"]
-        old = await known_as(self.desk.app, self.session_id)
+        old = await known_as(self._desk.app, self.session_id)
         await self.opened.leave()
         self.opened.wish = replace(self.wish, go_on=False, resume=None, fork=False, name=None)
         self.opened.resumed = False
@@ -261,7 +253,7 @@ class _Driver:
 
     async def _sessions(self) -> list[str]:
         """The newest sessions here, this one marked, and the command that opens another."""
-        rows = sorted(await self.desk.app.sessions(), key=lambda row: -row.changed_ms)
+        rows = sorted(await self._desk.app.sessions(), key=lambda row: -row.changed_ms)
         ids, now = [row.session_id for row in rows], int(time.time() * 1000)
         told = [
             [
@@ -325,7 +317,7 @@ async def _chat(wish: Wish) -> int:
         if not opened.resumed:
             _write(wish.look, _background(opened.app.background(), wish.look))
         else:
-            chat.below_cards = await _tell_resumed(opened, driver.desk, wish)
+            chat.below_cards = await _tell_resumed(opened, running.Desk(opened.app, opened.controller), wish)
         person.chat = chat
         for told in early:
             notice(told)
