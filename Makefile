@@ -32,10 +32,10 @@ fast: setup            ## unit, property and tidy, without services (< 90 s)
 	$(PYTEST) -q -n 2 tests/tidy tests/unit tests/property
 
 crash: setup           ## make crash KILLS=2000: random kills, prints double effects, false words, lost calls
-	$(BIN)/python -m surefoot.testing.kills --kills $(or $(KILLS),200) $(if $(SEED),--seed $(SEED),)
+	$(BIN)/python -m surefoot.testing.kills --kills $(or $(KILLS),200) $(if $(SEED),--seed $(SEED),) $(if $(ENGINE),--engine $(ENGINE),)
 
-matrix: setup          ## every cell of the fault matrix, printed and written to docs/reference/fault-matrix.md
-	$(BIN)/python -m surefoot.testing.matrix --write docs/reference/fault-matrix.md
+matrix: setup          ## every cell of the fault matrix, printed and written to its page; ENGINE=memory prints it for that engine
+	$(BIN)/python -m surefoot.testing.matrix $(if $(ENGINE),--engine $(ENGINE),--write docs/reference/fault-matrix.md)
 
 every-byte: setup      ## a bit flipped and the tail cut at each byte of a ledger and its log (about half an hour)
 	EVERY_BYTE=1 $(PYTEST) -q -n 2 --dist worksteal -p no:cacheprovider -o tmp_path_retention_policy=none \

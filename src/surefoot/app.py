@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import platform
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -410,7 +410,7 @@ async def open_app(
     limits = _limits(settings)
     folder = settings.places.ledger_folder(directory)
     async with AsyncExitStack() as outer:
-        ledger = given.ledger(await open_ledger(folder))
+        ledger = given.ledger(await given.engine(folder))
         outer.push_async_callback(ledger.close)
         owner, lock = this_process(folder / OWNERS)
         outer.callback(lock.close)
@@ -451,6 +451,8 @@ class Parts:
     model: Model | None = None
     tools: Sequence[Tool] = ()
     scheduler: Scheduler | None = None
+    engine: Callable[[Path], Awaitable[Ledger]] = open_ledger
+    """Opens the ledger of a project's folder."""
     ledger: Callable[[Ledger], Ledger] = lambda ledger: ledger
     """Wraps the ledger; ports are where faults are put in tests."""
     each_tool: Callable[[Tool], Tool] = lambda tool: tool

@@ -1,8 +1,12 @@
-"""Equipment that all crash tests of a module share: one sink, one emulator, one nursery."""
+"""Equipment that all crash tests of a module share: one sink, one emulator, one nursery.
+
+`MATRIX_ENGINE` is the engine their children run on.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +19,8 @@ from surefoot.testing.sink import post
 
 @pytest.fixture(scope="module")
 def equipment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Equipment]:
-    with Equipment.at(tmp_path_factory.mktemp("equipment")) as found:
+    engine = os.environ.get("MATRIX_ENGINE", "sqlite")
+    with Equipment.at(tmp_path_factory.mktemp("equipment"), engine) as found:
         yield found
 
 

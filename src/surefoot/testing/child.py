@@ -12,14 +12,11 @@ of surefoot are there as well, each with a seam before its body is entered and a
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import dataclasses
 import json
 import os
 import signal
 import sys
-import threading
-import time
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -27,8 +24,6 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-
-import apsw
 
 from surefoot.app import App, Parts, open_app
 from surefoot.config import Settings, load_settings
@@ -47,8 +42,8 @@ from surefoot.testing.faults import (
     pretend_name_space,
     seamed,
 )
-from surefoot.testing.faulty_disk import Fault, FaultyDisk
 from surefoot.testing.sink import post
+from surefoot.testing.strikes import Faults
 from surefoot.verifiers.port import Deadline, Observation
 
 SINK_TOOLS = {
@@ -120,6 +115,8 @@ class ChildSpec:
     """Press the actions when this seam of a tool's body is first passed, and not afterwards."""
     hook: str = ""
     """`before` or `after`: a hook of the user pays once for every call of the model, then or then."""
+    engine: str = "sqlite"
+    """One of `strikes.ENGINES`."""
     name_space: str = ""
     """The process name space it pretends to live in (`containers`)."""
     unsynced: str = ""
@@ -228,6 +225,7 @@ async def run(spec: ChildSpec) -> dict[str, Any]:
     faults = Faults(spec)
     seams = faults.seams
     parts = Parts(
+        engine=faults.engine,
         tools=sink_tools(spec, seams) if spec.sink_url else (),
         ledger=lambda ledger: KillingLedger(ledger, seams),
         each_tool=lambda tool: seamed(tool, seams),
@@ -319,132 +317,6 @@ class PayingHook:
             return
         label = json.loads(parent.arguments or "{}").get("label", "")
         await controller.barrier.nested(attempt_id, "pay", json.dumps({"label": f"{label}-hook"}))
-
-
-class PressingSeams(Seams):
-    """Seams at one of which the actions of the spec are pressed, once."""
-
-    press_at = ""
-    press: Callable[[], None] = staticmethod(lambda: None)
-
-    def reach(self, name: str) -> None:
-        """Press if it is here, then pass the seam."""
-        if name == self.press_at:
-            self.press_at = ""
-            self.press()
-        super().reach(name)
-
-
-class Faults:
-    """The seams of one run, and what strikes there."""
-
-    def __init__(self, spec: ChildSpec) -> None:
-        self.controller: Controller | None = None
-        self.disk: FaultyDisk | None = None
-        self.struck_at: str | None = None
-        self.waited_for: asyncio.Task[Any] | None = None
-        """What the surface of this child waits for now."""
-        self.press: Callable[[], Coroutine[Any, Any, None]] | None = None
-        self._strike = dict(spec.strike or {})
-        self._loop = asyncio.get_running_loop()
-        self._fault: Fault | None = None
-        self._tasks: list[asyncio.Task[None]] = []
-        self._refused = 0
-        if self._strike.get("do") in ("disk", "full"):
-            self.disk = FaultyDisk()
-            apsw.set_default_vfs(self.disk.name)
-        self.seams = PressingSeams(
-            spec.kill_at,
-            number=spec.signal,
-            trace=Path(spec.trace) if spec.trace else None,
-            only=spec.only,
-            strike=self._act if spec.strike is not None else None,
-        )
-        self.seams.press_at = spec.press_at
-        self.seams.press = self._press
-
-    def _press(self) -> None:
-        """Press, and wait in the thread of the tool's body for the answer. The press is none of that body's."""
-        press, pressed = self.press, threading.Event()
-
-        def begin() -> None:
-            if press is not None:
-                task = self._loop.create_task(press())
-                task.add_done_callback(lambda _: pressed.set())
-                self._tasks.append(task)
-
-        self._loop.call_soon_threadsafe(begin, context=contextvars.Context())
-        if not pressed.wait(20):
-            raise TimeoutError("the press was not answered within 20 s")
-
-    async def waits(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Await something as a surface does; None when it was given up."""
-        self.waited_for = asyncio.ensure_future(work)
-        await asyncio.wait({self.waited_for})
-        if not self.waited_for.cancelled():
-            return self.waited_for.result()
-        until = self._loop.time() + 20
-        while self.controller is not None and self.controller.state not in ("idle", "closed"):
-            if self._loop.time() > until:
-                raise TimeoutError("the turn nobody waits for has not ended within 20 s")
-            await asyncio.wait({self._loop.create_future()}, timeout=0.005)
-        return None
-
-    def told(self) -> dict[str, Any]:
-        """Where it struck, and how often the disk failed."""
-        disk = self._refused if self._fault is None else self._fault.fired
-        return {"at": self.struck_at, "disk": disk}
-
-    def _act(self, name: str) -> None:
-        self.struck_at = name
-        what = self._strike
-        if what["do"] in ("stop", "recover"):
-            self._loop.call_soon_threadsafe(self._ask, what["do"])
-        elif what["do"] == "give_up":
-            self._loop.call_soon_threadsafe(lambda: self.waited_for and self.waited_for.cancel())
-        elif what["do"] == "clock":
-            jump_clocks(wall_ms=what.get("wall_ms", 0), boot_ms=what.get("boot_ms", 0))
-        elif what["do"] == "crowded":
-            self._crowd()
-        elif what["do"] == "full" and self.disk is not None:
-            self.disk.full = self._is_full
-        elif self.disk is not None:
-            self._fault = self.disk.fail(
-                what["operation"],
-                what.get("nth", 1),
-                how=what.get("how", "error"),
-                lasting=what.get("lasting", False),
-            )
-
-    def _crowd(self) -> None:
-        """Let the kernel say that one block is free."""
-        real = os.statvfs
-
-        def crowded(path: Any) -> os.statvfs_result:
-            self._refused += 1
-            facts = list(real(path))
-            facts[3] = facts[4] = 1
-            return os.statvfs_result(facts)
-
-        os.statvfs = crowded
-
-    def _is_full(self) -> bool:
-        self._refused += 1
-        return self._refused <= int(self._strike.get("times", sys.maxsize))
-
-    def _ask(self, what: str) -> None:
-        if self.controller is not None:
-            work = self.controller.stop() if what == "stop" else self.controller.open()
-            self._tasks.append(self._loop.create_task(work))
-
-
-def jump_clocks(*, wall_ms: int = 0, boot_ms: int = 0) -> None:
-    """Let the clocks of this process jump: the wall clock as a person sets it, boot time as in a suspend."""
-    wall, boot = time.time_ns, time.clock_gettime_ns
-    time.time_ns = lambda: wall() + wall_ms * 1_000_000
-    time.clock_gettime_ns = lambda clock: (
-        boot(clock) + (boot_ms * 1_000_000 if clock == time.CLOCK_BOOTTIME else 0)
-    )
 
 
 def _take_stock(controller: Controller, report: dict[str, Any], name: str) -> None:

@@ -33,6 +33,7 @@ from surefoot.testing.crash import Blow, Ended, Started, end_leftovers, leftover
 from surefoot.testing.emulator.process import EmulatorProcess
 from surefoot.testing.nursery import Nursery
 from surefoot.testing.sink import Sink
+from surefoot.testing.strikes import ENGINES
 
 OLD, NEW = "old\n", "new\n"
 UNSAFE = (EffectClass.NON_IDEMPOTENT, EffectClass.UNKNOWN)
@@ -71,6 +72,7 @@ class Site:
             directory=str(self.project),
             url=self.equipment.emulator.base_url("compat"),
             report="",
+            engine=self.equipment.engine,
             sink_url=self.equipment.sink.url,
             **fields,
         )
@@ -114,13 +116,15 @@ class Equipment:
     sink: Sink
     emulator: EmulatorProcess
     nursery: Nursery
+    engine: str = "sqlite"
+    """The engine that children of its sites run on (`strikes.ENGINES`)."""
 
     @classmethod
     @contextlib.contextmanager
-    def at(cls, folder: Path) -> Iterator[Equipment]:
+    def at(cls, folder: Path, engine: str = "sqlite") -> Iterator[Equipment]:
         """Start everything."""
         with Sink(folder) as sink, EmulatorProcess(folder) as emulator, Nursery() as nursery:
-            yield cls(sink, emulator, nursery)
+            yield cls(sink, emulator, nursery, engine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,13 +439,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m surefoot.testing.kills")
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int)
+    parser.add_argument("--engine", choices=sorted(ENGINES), default="sqlite")
     options = parser.parse_args(arguments)
     seed = random.SystemRandom().randint(1, 10**9) if options.seed is None else options.seed
     chance = random.Random(seed)
     totals = Totals()
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="surefoot-kills-"))
-        equipment = stack.enter_context(Equipment.at(folder))
+        equipment = stack.enter_context(Equipment.at(folder, options.engine))
         usual = measure(folder / "usual", equipment)
         while totals.kills < options.kills:
             case = chance.choice(CASES)
