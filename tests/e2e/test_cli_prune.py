@@ -56,6 +56,7 @@ def test_tr_97_an_old_session_is_dropped_and_what_it_wrote_stays_listed(world: W
     (row,) = json.loads(world.run("session", "list", "--json").stdout)
     assert (row["status"], row["open_calls"]) == ("dropped", 0)
     assert "dropped" in world.run("session", "list").stdout
+    assert "were dropped" in world.run("session", "show", session).stdout
     verified = world.run("ledger", "verify")
     assert verified.returncode == 0, verified.stdout
     assert session not in world.run("doctor").stdout, "it is neither lost nor unreadable"

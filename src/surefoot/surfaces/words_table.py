@@ -406,6 +406,12 @@ SENTENCES: Mapping[str, Texts] = {
         "無法讀取本專案的帳本：{reason}。帳本保持原樣，這裡不會開始任何工作階段。",
     ),
     "session_lost": ("known to the witness only", "只有见证文件知道它", "只有見證檔知道它"),
+    "words_dropped": (
+        "Words, arguments and results were dropped. A line for each call that wrote is left: "
+        "surefoot recover list --all",
+        "内容、参数和结果已清除。每次写入的调用仍留下一行：surefoot recover list --all",
+        "內容、參數和結果已清除。每次寫入的呼叫仍留下一行：surefoot recover list --all",
+    ),
     "session_dropped": ("dropped", "已清除", "已清除"),
     "session_unreadable": ("unreadable", "无法读取", "無法讀取"),
     "held": (

@@ -202,6 +202,8 @@ class _Told:
             return [f"· {incident_card.row(self._incidents[entry.position], self.language)}"]
         if entry.kind in (Kind.CLOSED, Kind.NOT_STARTED):
             return self._call(entry.payload)
+        if entry.kind == Kind.SESSION_DROPPED:
+            return [f"· {say('words_dropped', self.language)}"]
         if entry.kind == Kind.TURN and entry.payload["status"] in ("failed", "cancelled"):
             reason = view.clean(entry.payload.get("reason") or "-")
             key = f"turn_{entry.payload['status']}"
