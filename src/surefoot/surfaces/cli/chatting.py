@@ -26,6 +26,7 @@ from surefoot.runtime.permission import mode_of
 from surefoot.surfaces import incident_card, notices, pictures, plain, view
 from surefoot.surfaces.asking import permission_lines
 from surefoot.surfaces.cli import running
+from surefoot.surfaces.cli.guard import terminal_guard
 from surefoot.surfaces.cli.naming import known_as
 from surefoot.surfaces.cli.output import Look, complain
 from surefoot.surfaces.cli.talk import Wish
@@ -47,7 +48,8 @@ in your answer, for each thing you say, the attempt id of the read that shows it
 
 def chat_run(wish: Wish) -> int:
     """Chat until the person leaves; the exit code."""
-    return asyncio.run(_chat(wish))
+    with terminal_guard():
+        return asyncio.run(_chat(wish))
 
 
 class _Person:
