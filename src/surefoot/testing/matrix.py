@@ -62,6 +62,8 @@ NEEDS_THE_FILE = (
     "test_tr_187_a_bit_flipped",
     "test_tr_187_a_tail_cut",
     "test_tr_187_a_ghost_frame",
+    "test_tr_191_a_foreign",
+    "test_tr_193_a_foreign",
 )
 """Tests that strike the files of the SQLite engine themselves; another engine has faults of its own."""
 OK, WRONG, ABSENT, UNBUILT = "ok", "WRONG", "n/a", "not built"
@@ -85,7 +87,10 @@ Cell = tuple[str, ...] | Absent | Unbuilt
 """The beginnings of the names of its tests, behind `test_tr_186_`; each must name one at least."""
 
 NO_LINE = Absent("the ledger is a file of this machine; there is no line to it")
-NO_READER = Unbuilt("no foreign reader exists yet")
+NO_READER = Unbuilt(
+    "no host acknowledges results yet, so nothing is marked `delivered`; what a stable source of identity gets "
+    "is struck below"
+)
 
 MATRIX: Mapping[str, tuple[Cell, Cell, Cell, Cell, Cell, Cell]] = {
     "F1": (
@@ -252,6 +257,11 @@ BEYOND: Mapping[str, tuple[str, ...] | Unbuilt] = {
     "two processes opening at once": ("test_tr_187_two_processes",),
     "two containers on one volume": ("test_tr_173_tr_187_two_containers",),
     "clock moved a day either way": ("test_tr_187_a_clock",),
+    "a host killed before it took a result, with a stable identity": ("test_tr_31_tr_202_a_host_killed",),
+    "foreign programs that read, lock or checkpoint the ledger's file": (
+        "test_tr_191_a_foreign",
+        "test_tr_193_a_foreign",
+    ),
     "every engine": ("test_tr_187_every_engine",),
     "a bit flipped at every byte of ledger or log": ("test_tr_187_a_bit_flipped",),
     "the tail cut at every byte": ("test_tr_187_a_tail_cut",),

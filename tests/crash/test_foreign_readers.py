@@ -1,0 +1,138 @@
+"""Programs that are none of ours: one that brings its own loop, and ones that open the ledger's file.
+
+Of step F19 only the part with a stable source of identity can be struck here. The mark
+`delivered` (TR-201) has no writer before there is a host that acknowledges results.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+
+from surefoot.testing.crash import Ended
+from surefoot.testing.kills import TELLS, Site
+from surefoot.testing.model import call
+
+HOST = """
+import os, signal, sys, surefoot
+from surefoot.ledger.sqlite import SqliteLedger
+append = SqliteLedger.append
+async def dying(self, session_id, drafts, **how):
+    answer = await append(self, session_id, drafts, **how)
+    if os.environ.get("DIE") and any(draft.kind == "attempt.closed" for draft in drafts):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return answer
+SqliteLedger.append = dying
+def charge(amount: int) -> dict:
+    with open("effects", "a") as effects:
+        effects.write("charged\\n")
+    return {"charged": amount}
+with surefoot.open(ledger=sys.argv[1]) as ledger:
+    with ledger.session(sys.argv[2] if len(sys.argv) > 2 else None) as session:
+        print(session.id, flush=True)
+        pay = session.guard(charge, effect="NON_IDEMPOTENT", reach=["host:bank.example"])
+        print(pay(amount=5, identity="order-17"))
+"""
+
+
+def told(ended: Ended) -> list[tuple[str, str | None]]:
+    return [(one["state"], one["reason"]) for one in ended.report["receipts"]]
+
+
+def host(folder: Path, *arguments: str, die: bool = False) -> subprocess.CompletedProcess[str]:
+    environ = {**os.environ, **({"DIE": "1"} if die else {})}
+    command = [sys.executable, "-c", HOST, str(folder / "home"), *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False
+    )
+
+
+@pytest.mark.promise("receipt:exact")
+def test_tr_31_tr_202_a_host_killed_before_it_took_a_result_is_given_it_again(tmp_path: Path) -> None:
+    first = host(tmp_path, die=True)
+    assert first.returncode == -signal.SIGKILL, first.stderr
+    session = first.stdout.split()[0]
+    for _ in range(2):
+        again = host(tmp_path, session)
+        assert again.stdout.splitlines()[1] == "{'charged': 5}", again.stderr
+    assert (tmp_path / "effects").read_text() == "charged\n"
+
+
+@contextmanager
+def foreign(site: Site) -> Iterator[sqlite3.Connection]:
+    """The ledger's file, opened by a program that knows nothing of surefoot."""
+    (path,) = site.root.rglob("ledger.db")
+    # Not waited for in a thread of its own, so that the test says when it lets go.
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)) as opened:
+        yield opened
+
+
+def entries(reader: sqlite3.Connection) -> int:
+    return int(reader.execute("SELECT count(*) FROM entries").fetchone()[0])
+
+
+def begun(site: Site, *labels: str) -> None:
+    """A session with one turn, whose script goes on with a payment for each further label."""
+    steps = [{"calls": [call("pay", label=f"{site.label}{label}")]} for label in labels]
+    site.script(TELLS, *(step for paid in steps for step in (paid, TELLS)))
+    site.run(prompts=("hello",))
+
+
+def test_tr_191_a_foreign_reader_that_keeps_an_old_snapshot_holds_nobody_back(site: Site) -> None:
+    begun(site, "", "-later")
+    with foreign(site) as reader:
+        reader.execute("BEGIN")
+        before = entries(reader)
+        ended = site.again(prompts=("go", "again"))
+        assert told(ended) == [("succeeded", None)] * 2 and entries(reader) == before
+        reader.execute("COMMIT")
+        assert entries(reader) > before
+    opened = site.again()
+    assert told(opened) == told(ended) and opened.report["verified"] == []
+
+
+def test_tr_191_a_foreign_writer_that_holds_the_lock_costs_no_call_and_no_truth(site: Site) -> None:
+    """While it holds the file nothing can be made durable, so nothing runs; afterwards everything does."""
+    begun(site, "", "-later")
+    with foreign(site) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        held = site.again(prompts=("go",), flags={"limits.gate_wait_seconds": 0.3})
+        assert site.equipment.sink.count(site.label) == 0
+        assert "error" in held.report or held.report["turns"][0]["status"] != "completed"
+        writer.execute("ROLLBACK")
+    ended = site.again(prompts=("go",))
+    assert site.equipment.sink.count(site.label) <= 1 and ended.report["verified"] == []
+    done = [one for one in ended.report["receipts"] if one["state"] == "succeeded"]
+    assert len(done) == site.equipment.sink.count(site.label) + site.equipment.sink.count(
+        f"{site.label}-later"
+    )
+
+
+def test_tr_191_a_foreign_writer_that_lets_go_in_time_is_waited_for(site: Site) -> None:
+    begun(site, "")
+    with foreign(site) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        timer = threading.Timer(0.5, writer.execute, ("ROLLBACK",))
+        timer.start()
+        ended = site.again(prompts=("go",), flags={"limits.gate_wait_seconds": 20})
+        timer.join()
+    assert told(ended) == [("succeeded", None)] and site.equipment.sink.count(site.label) == 1
+
+
+def test_tr_193_a_foreign_program_that_moves_the_log_into_the_file_costs_no_entry(site: Site) -> None:
+    begun(site, "", "-later")
+    with foreign(site) as writer:
+        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        ended = site.again(prompts=("go",))
+        writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    opened = site.again()
+    assert told(opened) == told(ended) == [("succeeded", None)] and opened.report["verified"] == []
