@@ -154,6 +154,8 @@ class Actions:
 
     async def retry_by_policy(self) -> list[Receipt]:
         """Retry what the owner's settings name, where rules and proof of this moment allow it (TR-122)."""
+        await self._settle_debt()
+        await self.session.history()
         if self._tail_is_lost():
             return []
         return await self.resuming.retry_by_policy(self.policies, self.retrying)
