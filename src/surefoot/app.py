@@ -152,6 +152,9 @@ class App:
         Raises `SessionMissing`, `SessionHeld`, `LedgerError`.
         """
         session = await self._own(session_id, take_over=False)
+        if session.book.dropped:
+            await session.close()
+            raise _dropped(session.session_id)
         barrier, _, actions = self._around(session, permits=_let, registry=Registry())
         guarded = Guarded(session, barrier, actions)
         await guarded.open()
@@ -487,13 +490,17 @@ def find_session(rows: Sequence[SessionRow], ref: str) -> str:
     raise SessionMissing(f"{ref!r} {problem}.", next_command="surefoot session list")
 
 
+def _dropped(session_id: str) -> SessionMissing:
+    return SessionMissing(
+        f"The words of session {session_id} were dropped; what is left of its calls can still be listed.",
+        next_command=f"surefoot recover list --all --session {session_id}",
+    )
+
+
 def _check_there(row: SessionRow) -> None:
     """A session whose words are gone is nothing to go on with, and is not begun anew under its id."""
     if row.status == "dropped":
-        raise SessionMissing(
-            f"The words of session {row.session_id} were dropped; what is left of its calls can still be listed.",
-            next_command=f"surefoot recover list --all --session {row.session_id}",
-        )
+        raise _dropped(row.session_id)
     if row.status != "ok":
         raise SessionMissing(
             f"Session {row.session_id} is {row.status}.", next_command="surefoot ledger verify"

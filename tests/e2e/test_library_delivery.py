@@ -8,12 +8,16 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
 
 import surefoot
 from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.owners import this_process
+from surefoot.ledger.retention import Wish, prune
+from surefoot.ledger.shedding import SqliteShedder
 
 PROGRAM = """
 import os, sys, signal, surefoot
@@ -144,3 +148,19 @@ async def test_tr_202_a_caller_that_gave_up_is_answered_from_what_its_call_came_
         assert await pay(amount=5) == "charged 1", "its own executor settled it; nobody had heard of it"
         assert await pay(amount=5) == "charged 2"
     assert bodies == [5, 5]
+
+
+async def test_tr_97_a_session_whose_payloads_were_dropped_is_not_gone_on_with(tmp_path: Path) -> None:
+    session = run(tmp_path).stdout.splitlines()[0]
+    (place,) = (tmp_path / "home").rglob("ledger.db")
+    ledger, shedder = await open_ledger(place.parent), SqliteShedder(place.parent)
+    owner, lock = this_process(place.parent / "owners")
+    now_ms = int(time.time() * 1000) + 1
+    answer = await prune(ledger, shedder, owner, Wish(now_ms, now_ms, "tester"))
+    await shedder.close()
+    await ledger.close()
+    lock.close()
+    assert answer.dropped == (session,)
+    again = run(tmp_path, session)
+    assert again.returncode == 1 and "were dropped" in again.stderr
+    assert effects(tmp_path) == 1
