@@ -401,3 +401,15 @@ def test_ux_156_a_stopped_test_run_is_one_line_with_no_card_and_exit_0(world: Wo
     assert "recover" not in child.before
     listed = world.run("recover", "list", "--all").stdout
     assert listed.startswith("⊡") and "◇" not in listed
+
+
+def test_ux_11_the_chat_speaks_the_language_of_the_locale(world: World) -> None:
+    world.more["LANG"] = "zh_CN.UTF-8"
+    world.model_says(DONE)
+    child = chat(world)
+    child.send("/help\r")
+    child.expect("/timeline +何时执行了什么")
+    child.expect("Enter 发送")
+    child.send("/recovr\r")
+    child.expect("/recovr 不是命令，你是想用 /recover 吗？")
+    assert leave(child) == 0

@@ -32,8 +32,6 @@ from prompt_toolkit.styles import Style
 from surefoot.surfaces import notices, plain, view
 from surefoot.surfaces.chat_lines import (
     GUTTER,
-    KEY_HELP,
-    SLASH,
     Count,
     Doing,
     Stream,
@@ -48,6 +46,7 @@ from surefoot.surfaces.markup import Light
 from surefoot.surfaces.port import LOOK_REQUESTS, Driver, Screen
 from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import refusal, say
+from surefoot.surfaces.words_chat import SLASH, answer, key_help, slash_help
 
 STOP_SECONDS = 2.0
 ENDING_SECONDS = 1.6
@@ -151,7 +150,7 @@ class Chat:
         if meant.kind == "nothing":
             return
         if meant.kind == "mistake":
-            self.say(f"{meant.word} is no command; did you mean {meant.rest}?")
+            self.say(answer("mistake", self.screen.language, word=meant.word, near=meant.rest))
         elif meant.kind == "command":
             await self._command(meant.word, meant.rest)
         else:
@@ -168,7 +167,8 @@ class Chat:
         if word == "/quit":
             self._leaving = True
         elif word == "/help":
-            self.say(*plain.table([[name, what] for name, what in SLASH.items()]), *KEY_HELP)
+            language = self.screen.language
+            self.say(*plain.table(slash_help(language)), *key_help(language))
         elif word == "/continue":
             self._begin(self.driver.go_on())
         elif word == "/recover-context":
@@ -438,7 +438,7 @@ class Chat:
 
         @keys.add("?", filter=Condition(lambda: self._line_is_empty() and self.keys.call is None))
         def help_line(event: KeyPressEvent) -> None:
-            self.say(*KEY_HELP)
+            self.say(*key_help(self.screen.language))
 
     def _bind_stops(self, keys: KeyBindings) -> None:
         @keys.add("escape")
@@ -518,7 +518,7 @@ class Chat:
         elif name == "help" and card is not None:
             self.say(*plain.choices(card, self.screen.language), say("card_keys", self.screen.language))
         elif name == "help":
-            self.say(*KEY_HELP)
+            self.say(*key_help(self.screen.language))
 
     def _move(self, name: str) -> None:
         if name == "away":

@@ -16,34 +16,13 @@ from surefoot.surfaces.markup import Light
 from surefoot.surfaces.plain import table, width_of, wrap
 from surefoot.surfaces.view import clean, summary_of
 from surefoot.surfaces.words import say
+from surefoot.surfaces.words_chat import SLASH
 
 GUTTER = "│ "
 
-SLASH: Mapping[str, str] = {
-    "/help": "these commands and the keys",
-    "/model": "the model in use",
-    "/permissions": "mode and rules; /permissions MODE sets the mode",
-    "/mcp": "MCP servers of the settings",
-    "/resume": "sessions of this project",
-    "/timeline": "what ran when, and where the process died",
-    "/clear": "start a new session",
-    "/compact": "put notes in the place of earlier messages, for the model only",
-    "/rewind": "go back to before the newest turn, for the model only; or /rewind TURN",
-    "/usage": "tokens of this session (also /cost)",
-    "/doctor": "check settings, ledger, keys and terminal",
-    "/recover": "calls that may have happened",
-    "/recover-context": "after a refusal: one request from valid history; [id] [words for the model]",
-    "/continue": "go on without new words",
-    "/quit": "leave; what runs under supervision goes on",
-}
 RECOVER = "/recover-context"
 ALIASES = {"/cost": "/usage", "/exit": "/quit", "/?": "/help"}
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
-KEY_HELP = (
-    "Enter send · Alt+Enter or Ctrl+J new line · Esc stop the turn · Ctrl+C clear, stop, leave",
-    "Ctrl+D leave · Shift+Tab next permission mode · Ctrl+R search history · Ctrl+G editor",
-    "Ctrl+O full transcript · Ctrl+Z suspend · / commands · @ files · ? keys",
-)
 
 
 @dataclass(slots=True)

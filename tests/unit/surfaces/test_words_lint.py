@@ -8,7 +8,7 @@ import string
 import pytest
 
 from surefoot.core.model import Action
-from surefoot.surfaces import words
+from surefoot.surfaces import words, words_chat
 from surefoot.surfaces.words_table import BANNED_CHINESE
 
 TABLES = {
@@ -19,6 +19,9 @@ TABLES = {
     "refusals": words.REFUSALS,
     "reasons": words.REASONS,
     "grades": words.GRADES,
+    "slash": words_chat.SLASH,
+    "keys": dict(enumerate(words_chat.KEYS)),
+    "answers": words_chat.ANSWERS,
     "states": {key: state.texts for key, state in words.STATES.items()},
 }
 ALL = [(table, key) for table, texts in TABLES.items() for key in texts]

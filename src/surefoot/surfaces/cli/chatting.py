@@ -33,6 +33,7 @@ from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.markup import diff_line
 from surefoot.surfaces.port import LOOK_REQUESTS
 from surefoot.surfaces.words import refusal, say
+from surefoot.surfaces.words_chat import answer
 from surefoot.tools.processes import kernel
 
 SHOWN_FILE_BYTES = 1024 * 1024
@@ -78,7 +79,7 @@ class _Person:
     async def question(self, question: Question) -> Answer:
         lines = [f"│ {part}" for part in view.clean(question.text, lines=True).split("\n")]
         lines += [f"  {number} {view.clean(choice)}" for number, choice in enumerate(question.choices, 1)]
-        typed = (await self.chat.ask(lines, "answer, then Enter")).strip()
+        typed = (await self.chat.ask(lines, answer("answer_hint", self._look.language))).strip()
         if typed.isdigit() and 0 < int(typed) <= len(question.choices):
             typed = question.choices[int(typed) - 1]
         return Answer("answered" if typed else "expired", typed, by="os_user")
@@ -188,12 +189,12 @@ class _Driver:
         """What a slash command that only shows something answers."""
         settings = self.wish.settings
         if word == "/model":
-            return [self.model, "another: surefoot -c -m ENDPOINT/MODEL"]
+            return [self.model, answer("other_model", self.wish.look.language)]
         if word == "/permissions":
             return self._permissions(rest)
         if word == "/mcp":
             names = ", ".join(sorted(settings.mcp_servers)) or "none"
-            return [f"MCP servers in the settings: {names}"]
+            return [answer("mcp_servers", self.wish.look.language, names=names)]
         if word == "/resume":
             return await self._sessions()
         if word == "/doctor":
@@ -233,25 +234,23 @@ class _Driver:
         done = await work
         code = done.get("code")
         if code is not None:
-            known = {
-                "nothing_to_compact": "there is nothing to compact yet",
-                "cancelled": "stopped; nothing changed",
-            }
-            return [known.get(str(code), f"not now: {code}")]
+            known = str(code) if code in ("nothing_to_compact", "cancelled") else "not_now"
+            return [answer(known, self.wish.look.language, code=code)]
         if "remaining" not in done:
             return []  # told by its notice
-        left = [f"still in the world: {one['tool']} {', '.join(one['reach'])}" for one in done["remaining"]]
-        return ["the model goes on from before that turn; its calls stay in the record", *left]
+        rows = [f"{one['tool']} {', '.join(one['reach'])}" for one in done["remaining"]]
+        left = [answer("remains", self.wish.look.language, what=row) for row in rows]
+        return [answer("rewound", self.wish.look.language), *left]
 
     async def _anew(self) -> list[str]:
         """Give this session back and begin another; nothing of the old one is lost."""
         if self._controller.state != "idle":
-            return ["a turn is running; stop it first"]
+            return [answer("turn_runs", self.wish.look.language)]
         old = await known_as(self._desk.app, self.session_id)
         await self.opened.leave()
         self.opened.wish = replace(self.wish, go_on=False, resume=None, fork=False, name=None)
         self.opened.resumed = False
-        return [f"new session; back to the old one: surefoot -r {old}"]
+        return [answer("begun_anew", self.wish.look.language, old=old)]
 
     async def _sessions(self) -> list[str]:
         """The newest sessions here, this one marked, and the command that opens another."""
@@ -266,7 +265,7 @@ class _Driver:
             ]
             for row in rows[:LISTED]
         ]
-        return [*plain.table(told), "another: leave, then surefoot -r REF"]
+        return [*plain.table(told), answer("other_session", self.wish.look.language)]
 
     def _permissions(self, mode: str) -> list[str]:
         from surefoot.settings_table import MODE_ALIASES, MODES
@@ -275,10 +274,10 @@ class _Driver:
         if mode in MODES:
             self.set_mode(mode)
         elif mode:
-            return [f"{mode} is no mode: {', '.join(MODES)}"]
+            return [answer("no_mode", self.wish.look.language, mode=mode, modes=", ".join(MODES))]
         rules = self.wish.settings.permissions
         return [
-            f"mode {self.mode}",
+            answer("mode", self.wish.look.language, mode=self.mode),
             *(f"{kind} {rule}" for kind in ("deny", "ask", "allow") for rule in getattr(rules, kind)),
         ]
 
@@ -286,9 +285,8 @@ class _Driver:
         history = await self._controller.session.ledger.read(self.session_id)
         told = [entry.payload.get("usage") or {} for entry in history if str(entry.kind) == "assistant"]
         spent = {key: sum(one.get(key) or 0 for one in told) for key in ("inputTokens", "outputTokens")}
-        return [
-            f"{len(told)} replies · {spent['inputTokens']} tokens in · {spent['outputTokens']} tokens out"
-        ]
+        given, made = spent["inputTokens"], spent["outputTokens"]
+        return [answer("usage", self.wish.look.language, n=len(told), given=given, made=made)]
 
 
 async def _chat(wish: Wish) -> int:

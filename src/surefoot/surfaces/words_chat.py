@@ -1,0 +1,149 @@
+"""The words of the chat in three languages, as data: slash commands, keys, short answers. Pure.
+
+Owns: what `/help` and `?` show and what a slash command answers. Does not own: the words of
+recovery (`words_table`), which command there is (`chat_lines`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from surefoot.surfaces.words import LANGUAGES
+from surefoot.surfaces.words_table import Texts
+
+SLASH: Mapping[str, Texts] = {
+    "/help": ("these commands and the keys", "这些命令和按键", "這些命令和按鍵"),
+    "/model": ("the model in use", "正在使用的模型", "正在使用的模型"),
+    "/permissions": (
+        "mode and rules; /permissions MODE sets the mode",
+        "模式和规则；/permissions MODE 设定模式",
+        "模式和規則；/permissions MODE 設定模式",
+    ),
+    "/mcp": ("MCP servers of the settings", "设置中的 MCP 服务器", "設定中的 MCP 伺服器"),
+    "/resume": ("sessions of this project", "本项目的会话", "本專案的工作階段"),
+    "/timeline": (
+        "what ran when, and where the process died",
+        "何时执行了什么，进程在哪里终止",
+        "何時執行了什麼，行程在哪裡終止",
+    ),
+    "/clear": ("start a new session", "开始新会话", "開始新的工作階段"),
+    "/compact": (
+        "put notes in the place of earlier messages, for the model only",
+        "用笔记代替较早的消息，仅对模型而言",
+        "用筆記代替較早的訊息，僅對模型而言",
+    ),
+    "/rewind": (
+        "go back to before the newest turn, for the model only; or /rewind TURN",
+        "回到最近一轮之前，仅对模型而言；或 /rewind TURN",
+        "回到最近一輪之前，僅對模型而言；或 /rewind TURN",
+    ),
+    "/usage": (
+        "tokens of this session (also /cost)",
+        "本会话的 token 用量（也可用 /cost）",
+        "本工作階段的 token 用量（也可用 /cost）",
+    ),
+    "/doctor": (
+        "check settings, ledger, keys and terminal",
+        "检查设置、账本、密钥和终端",
+        "檢查設定、帳本、金鑰和終端機",
+    ),
+    "/recover": ("calls that may have happened", "可能已发生的调用", "可能已發生的呼叫"),
+    "/recover-context": (
+        "after a refusal: one request from valid history; [id] [words for the model]",
+        "被拒绝之后：从有效历史发送一次请求；[id] [给模型的话]",
+        "被拒絕之後：從有效歷史送出一次請求；[id] [給模型的話]",
+    ),
+    "/continue": ("go on without new words", "不带新话继续", "不帶新話繼續"),
+    "/quit": (
+        "leave; what runs under supervision goes on",
+        "离开；受监管的命令继续运行",
+        "離開；受監管的命令繼續執行",
+    ),
+}
+"""Each slash command with what it does (UX-17)."""
+
+KEYS: tuple[Texts, ...] = (
+    (
+        "Enter send · Alt+Enter or Ctrl+J new line · Esc stop the turn · Ctrl+C clear, stop, leave",
+        "Enter 发送 · Alt+Enter 或 Ctrl+J 换行 · Esc 停止本轮 · Ctrl+C 清空、停止、离开",
+        "Enter 送出 · Alt+Enter 或 Ctrl+J 換行 · Esc 停止本輪 · Ctrl+C 清空、停止、離開",
+    ),
+    (
+        "Ctrl+D leave · Shift+Tab next permission mode · Ctrl+R search history · Ctrl+G editor",
+        "Ctrl+D 离开 · Shift+Tab 下一个权限模式 · Ctrl+R 搜索历史 · Ctrl+G 编辑器",
+        "Ctrl+D 離開 · Shift+Tab 下一個權限模式 · Ctrl+R 搜尋歷史 · Ctrl+G 編輯器",
+    ),
+    (
+        "Ctrl+O full transcript · Ctrl+Z suspend · / commands · @ files · ? keys",
+        "Ctrl+O 完整记录 · Ctrl+Z 挂起 · / 命令 · @ 文件 · ? 按键",
+        "Ctrl+O 完整記錄 · Ctrl+Z 暫停 · / 命令 · @ 檔案 · ? 按鍵",
+    ),
+)
+"""The keys of UX-16, in lines."""
+
+ANSWERS: Mapping[str, Texts] = {
+    "mistake": (
+        "{word} is no command; did you mean {near}?",
+        "{word} 不是命令，你是想用 {near} 吗？",
+        "{word} 不是命令，你是想用 {near} 嗎？",
+    ),
+    "answer_hint": ("answer, then Enter", "回答后按 Enter", "回答後按 Enter"),
+    "other_model": (
+        "another: surefoot -c -m ENDPOINT/MODEL",
+        "换一个：surefoot -c -m ENDPOINT/MODEL",
+        "換一個：surefoot -c -m ENDPOINT/MODEL",
+    ),
+    "mcp_servers": (
+        "MCP servers in the settings: {names}",
+        "设置中的 MCP 服务器：{names}",
+        "設定中的 MCP 伺服器：{names}",
+    ),
+    "turn_runs": ("a turn is running; stop it first", "本轮仍在进行，请先停止", "本輪仍在進行，請先停止"),
+    "begun_anew": (
+        "new session; back to the old one: surefoot -r {old}",
+        "已开始新会话；回到旧会话：surefoot -r {old}",
+        "已開始新的工作階段；回到舊的：surefoot -r {old}",
+    ),
+    "other_session": (
+        "another: leave, then surefoot -r REF",
+        "换一个：先离开，再用 surefoot -r REF",
+        "換一個：先離開，再用 surefoot -r REF",
+    ),
+    "no_mode": ("{mode} is no mode: {modes}", "{mode} 不是模式：{modes}", "{mode} 不是模式：{modes}"),
+    "mode": ("mode {mode}", "模式 {mode}", "模式 {mode}"),
+    "usage": (
+        "{n} replies · {given} tokens in · {made} tokens out",
+        "{n} 次回复 · 输入 {given} token · 输出 {made} token",
+        "{n} 次回覆 · 輸入 {given} token · 輸出 {made} token",
+    ),
+    "nothing_to_compact": (
+        "there is nothing to compact yet",
+        "还没有可压缩的内容",
+        "還沒有可壓縮的內容",
+    ),
+    "cancelled": ("stopped; nothing changed", "已停止，没有改变", "已停止，沒有改變"),
+    "not_now": ("not now: {code}", "现在不行：{code}", "現在不行：{code}"),
+    "remains": ("still in the world: {what}", "仍留在外部：{what}", "仍留在外部：{what}"),
+    "rewound": (
+        "the model goes on from before that turn; its calls stay in the record",
+        "模型将从那一轮之前继续，其中的调用仍留在记录里",
+        "模型將從那一輪之前繼續，其中的呼叫仍留在記錄裡",
+    ),
+}
+"""What a chat and its slash commands answer."""
+
+
+def answer(key: str, language: str, **values: Any) -> str:
+    """One of the short answers with its values."""
+    return ANSWERS[key][LANGUAGES.index(language)].format(**values)
+
+
+def key_help(language: str) -> list[str]:
+    """The lines of `?`."""
+    return [texts[LANGUAGES.index(language)] for texts in KEYS]
+
+
+def slash_help(language: str) -> list[list[str]]:
+    """The rows of `/help`."""
+    return [[name, texts[LANGUAGES.index(language)]] for name, texts in SLASH.items()]
