@@ -30,6 +30,7 @@ from surefoot.errors import (
     LedgerNewer,
     LedgerUncertain,
 )
+from surefoot.ledger.naming import Names
 
 APPLICATION_ID = 0x53464C31
 """`SFL1`"""
@@ -74,7 +75,7 @@ class Database:
             undo.callback(self._connection.close)
             self._execute = self._connection.cursor().execute
             self._prepare(read_only, create)
-            self._names = self._identity()
+            self._names = self._opened_names()
             undo.pop_all()
 
     def _open(self, read_only: bool, create: bool, vfs: str | None) -> apsw.Connection:
@@ -250,24 +251,20 @@ class Database:
 
     def named_as_opened(self) -> bool:
         """Whether the names of ledger and WAL still lead to the open files (TR-194)."""
-        try:
-            ledger, wal = os.stat(self._ledger_name), os.stat(self._wal_name)  # noqa: PTH116
-        except OSError:
-            return False
-        return self._names == (ledger.st_dev, ledger.st_ino, wal.st_dev, wal.st_ino)
+        return self._names is not None and self._names.lead_there_still()
 
-    def _identity(self) -> tuple[int, int, int, int] | None:
-        """Device and inode of both files, proved to be the ones this process has open."""
-        self._ledger_name, self._wal_name = str(self.path), str(self.wal_path)
+    def _opened_names(self) -> Names | None:
+        """The names of both files, proved to lead to the ones this process has open."""
+        names = Names(self.path, self.wal_path)
         try:
-            ledger, wal = os.stat(self._ledger_name), os.stat(self._wal_name)  # noqa: PTH116
+            ledger, wal = os.stat(self.path), os.stat(self.wal_path)  # noqa: PTH116
         except OSError:
             return None
         held = _open_files()
-        pairs = (ledger.st_dev, ledger.st_ino), (wal.st_dev, wal.st_ino)
-        if held is not None and not all(pair in held for pair in pairs):
+        pairs = {(ledger.st_dev, ledger.st_ino), (wal.st_dev, wal.st_ino)}
+        if held is not None and not pairs <= held:
             return None
-        return (*pairs[0], *pairs[1])
+        return names if names.lead_there_still() else None
 
     def check_file(self) -> list[str]:
         """What SQLite itself finds wrong with the structure of the file."""
