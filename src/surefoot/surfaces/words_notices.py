@@ -77,7 +77,11 @@ NOTICES: Mapping[str, Texts] = {
         "与此会话的上一轮相比：{changes}",
         "與此工作階段的上一輪相比：{changes}",
     ),
-    "changed_model": ("the model is {new}, was {old}", "模型是 {new}，先前是 {old}", "模型是 {new}，先前是 {old}"),
+    "changed_model": (
+        "the model is {new}, was {old}",
+        "模型是 {new}，先前是 {old}",
+        "模型是 {new}，先前是 {old}",
+    ),
     "changed_contract": (
         "the contract is {new}, was {old}",
         "约定是 {new}，先前是 {old}",
