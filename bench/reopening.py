@@ -31,6 +31,7 @@ from surefoot.runtime.session import Session, Wanted
 CALLS, OPEN = 10_000, 100
 AIM_SECONDS = 0.4
 LIST_AIM = 15
+LIST_SECONDS = 0.3
 WORDS = {"idle": "had idle moments", "busy": "had none"}
 SUREFOOT = str(Path(sys.executable).parent / "surefoot")
 
@@ -116,12 +117,15 @@ def measure(kind: str, place: Path, rounds: int) -> list[tuple[object, ...]]:
     kept = ("", "")
     if kind == "idle":
         kept = verdict(seconds <= AIM_SECONDS), verdict(median(listing) <= LIST_AIM * floor)
+    clocked = verdict(median(listing) <= LIST_SECONDS) if kind == "idle" else ""
+    limit = f"≤ {LIST_SECONDS * 1000:.0f} ms" if kind == "idle" else ""
     return [
         (WORDS[kind], "ledger opened, chain checked, owned", ms(median(claims)), ms(percentile(claims, 0.95)), "", ""),
         ("", "… reconciled, open calls listed", ms(seconds), ms(percentile(lists, 0.95)), aims[0], kept[0]),
         ("", "… with the start of the process", ms(median(whole)), ms(percentile(whole, 0.95)), "", ""),
         ("", f"`surefoot recover list` before that ({median(listing) / floor:.1f} × bare interpreter)",
          ms(median(listing)), ms(percentile(listing, 0.95)), aims[1], kept[1]),
+        ("", "… the same by the clock", ms(median(listing)), ms(percentile(listing, 0.95)), limit, clocked),
     ]  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from pathlib import Path; from timing import machine; print(machine(Path.cwd()) 
 "$python" bench/calls.py $quick
 "$python" bench/append_path.py $quick
 "$python" bench/reopening.py $quick
+"$python" bench/evidence.py $quick
 "$python" bench/starting.py $quick
 "$python" bench/supervised.py $quick
 "$python" bench/peers.py "$peers/bin/python" $quick
