@@ -22,6 +22,8 @@ _ENUMS: Mapping[str, type[Any]] = {
 }
 _TUPLES = frozenset({"reach", "late", "write_intents", "overlays", "notes"})
 _BY_KEY = {key: name for name, key in receipt_fields()}
+_PLAIN = {key: name for key, name in _BY_KEY.items() if name not in _TUPLES and name not in _ENUMS}
+"""The fields that are kept as they are read, which most are."""
 
 
 def receipt_from_json(value: Mapping[str, Any]) -> Receipt:
@@ -34,6 +36,10 @@ def fields_of(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     fields: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for key, item in value.items():
+        name = _PLAIN.get(key)
+        if name is not None:
+            fields[name] = item
+            continue
         name = _BY_KEY.get(key)
         if name is None:
             extra[key] = item

@@ -30,7 +30,7 @@ from surefoot.ledger.chain import (
 from surefoot.ledger.clock import Clock
 from surefoot.ledger.cover import covered
 from surefoot.ledger.database import Database
-from surefoot.ledger.derived import Folded, Listed, entry_of, fold, read_entry
+from surefoot.ledger.derived import Folded, Listed, entry_of, fold, read_entry, without_collecting
 from surefoot.ledger.port import Tail
 from surefoot.ledger.shelf import shelved
 from surefoot.ledger.witness import Seen
@@ -102,13 +102,18 @@ def load(database: Database, number: int, session_id: str, *, checked: bool) -> 
     Raises:
         LedgerDamaged: the chain does not hold.
     """
+    with without_collecting():
+        return _load(database, number, session_id, checked=checked)
+
+
+def _load(database: Database, number: int, session_id: str, *, checked: bool) -> Loaded:
     start = number << POSITION_BITS
     with database.snapshot():
         listed_rows = database.rows("listing_of", number)
         receipts = database.rows("receipts_of", number) if listed_rows else []
         if checked:
             chain: list[ChainRow] = database.rows("chain_after", start)
-            tail: list[tuple[object, ...]] = []
+            tail: list[tuple[Any, ...]] = []
         else:
             chain = []
             upto = int(listed_rows[0][0]) if listed_rows else 0
@@ -131,9 +136,8 @@ def load(database: Database, number: int, session_id: str, *, checked: bool) -> 
         rest = chain[folded.listed.upto :]
         fold(folded, (_entry(session_id, row) for row in rest))
         return Loaded(folded, position, head, heads, _loss(chain))
-    entries = [entry_of(session_id, row) for row in tail]
-    fold(folded, entries)
-    last = bytes.fromhex(entries[-1].head) if entries else heads.get(folded.listed.upto, genesis(session_id))
+    last = bytes(tail[-1][5]) if tail else heads.get(folded.listed.upto, genesis(session_id))
+    fold(folded, (entry_of(session_id, row) for row in tail))
     return Loaded(folded, folded.listed.upto, last)
 
 
