@@ -229,7 +229,7 @@ def test_tr_187_a_run_folder_that_is_not_the_one_of_the_call_proves_nothing(site
     folder = running_without_owner(site)
     (site.project / "go").touch()
     site.quiet()
-    until(lambda: site.lines("effects") == 1 and (folder / "exit").exists())
+    until(lambda: site.lines("effects") == 1 and (folder / "exit").exists() and (folder / "quiet").exists())
     if how == "older boot":
         for name in ("claim", "leader"):
             record = json.loads((folder / name).read_text())
