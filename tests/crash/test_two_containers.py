@@ -93,7 +93,7 @@ def test_tr_173_tr_187_two_containers_without_a_lock_the_next_owner_waits_for_th
 ) -> None:
     """No pid of another name space proves anything, not even the number that this one has here too."""
     pays(site)
-    flags = {"limits.lease_seconds": 4, "limits.lease_renewal_seconds": 1}
+    flags = {"limits.lease_seconds": 10, "limits.lease_renewal_seconds": 3}
     seam = "append[assistant].after"
     assert one.run(site.spec(prompts=("go",), kill_at=1, only=(seam,), flags=flags)).killed
     for lock in site.root.rglob("owners/*"):
