@@ -136,7 +136,9 @@ READERS = [
 
 
 @pytest.mark.parametrize("command", READERS)
-def test_case_j06_ec_59_no_program_of_the_repository_runs_and_no_file_changes(trapped: Path, command: str) -> None:
+def test_case_j06_ec_59_no_program_of_the_repository_runs_and_no_file_changes(
+    trapped: Path, command: str
+) -> None:
     before = state(trapped)
     run_reader(command, trapped)
     mark = trapped.parent / "mark"
