@@ -1,7 +1,7 @@
 """Programs that are none of ours: one that brings its own loop, and ones that open the ledger's file.
 
-Of step F19 only the part with a stable source of identity can be struck here. The mark
-`delivered` (TR-201) has no writer before there is a host that acknowledges results.
+The host of step F19 is a program that guards its own functions; what is true of a result on its
+way to it holds for every reader that is not our own history (TR-201, TR-202).
 """
 
 from __future__ import annotations
@@ -23,15 +23,20 @@ from surefoot.testing.kills import TELLS, Site
 from surefoot.testing.model import call
 
 HOST = """
-import os, signal, sys, surefoot
+import os, signal, sys, apsw, surefoot
 from surefoot.ledger.sqlite import SqliteLedger
+from surefoot.testing.faulty_disk import FaultyDisk
+fault = os.environ.get("FAULT", "")
+disk = FaultyDisk()
+if fault in ("full", "sync"):
+    apsw.set_default_vfs(disk.name)
 append = SqliteLedger.append
-async def dying(self, session_id, drafts, **how):
+async def struck(self, session_id, drafts, **how):
     answer = await append(self, session_id, drafts, **how)
-    if os.environ.get("DIE") and any(draft.kind == "attempt.closed" for draft in drafts):
+    if fault == "kill" and any(draft.kind == "attempt.closed" for draft in drafts):
         os.kill(os.getpid(), signal.SIGKILL)
     return answer
-SqliteLedger.append = dying
+SqliteLedger.append = struck
 def charge(amount: int) -> dict:
     with open("effects", "a") as effects:
         effects.write("charged\\n")
@@ -40,7 +45,18 @@ with surefoot.open(ledger=sys.argv[1]) as ledger:
     with ledger.session(sys.argv[2] if len(sys.argv) > 2 else None) as session:
         print(session.id, flush=True)
         pay = session.guard(charge, effect="NON_IDEMPOTENT", reach=["host:bank.example"])
-        print(pay(amount=5, identity="order-17"))
+        for _ in range(int(os.environ.get("TIMES", "1"))):
+            print(pay(amount=5, identity=os.environ.get("IDENTITY")), flush=True)
+        if fault == "full":
+            disk.full = lambda: True
+        elif fault == "sync":
+            disk.fail("sync", lasting=True)
+        if fault:
+            try:
+                pay(amount=6)  # the next request is what acknowledges the first result
+            except surefoot.SurefootError as error:
+                print(error.code, sum(disk.operations.values()), flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
@@ -48,23 +64,61 @@ def told(ended: Ended) -> list[tuple[str, str | None]]:
     return [(one["state"], one["reason"]) for one in ended.report["receipts"]]
 
 
-def host(folder: Path, *arguments: str, die: bool = False) -> subprocess.CompletedProcess[str]:
-    environ = {**os.environ, **({"DIE": "1"} if die else {})}
+def host(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-c", HOST, str(folder / "home"), *arguments]
     return subprocess.run(
-        command, cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False
+        command,
+        cwd=folder,
+        env={**os.environ, **environ},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
     )
 
 
+def effects(folder: Path) -> int:
+    return len((folder / "effects").read_text().splitlines())
+
+
 @pytest.mark.promise("receipt:exact")
-def test_tr_31_tr_202_a_host_killed_before_it_took_a_result_is_given_it_again(tmp_path: Path) -> None:
-    first = host(tmp_path, die=True)
+def test_tr_186_f19_killed_before_it_took_a_result_a_host_with_an_identity_is_given_it_again(
+    tmp_path: Path,
+) -> None:
+    first = host(tmp_path, FAULT="kill", IDENTITY="order-17")
     assert first.returncode == -signal.SIGKILL, first.stderr
     session = first.stdout.split()[0]
     for _ in range(2):
-        again = host(tmp_path, session)
+        again = host(tmp_path, session, IDENTITY="order-17")
         assert again.stdout.splitlines()[1] == "{'charged': 5}", again.stderr
-    assert (tmp_path / "effects").read_text() == "charged\n"
+    assert effects(tmp_path) == 1
+
+
+def test_tr_186_f19_killed_before_it_took_a_result_the_same_action_is_answered_once(tmp_path: Path) -> None:
+    first = host(tmp_path, FAULT="kill")
+    assert first.returncode == -signal.SIGKILL and effects(tmp_path) == 1, first.stderr
+    again = host(tmp_path, first.stdout.split()[0], TIMES="2")
+    assert again.stdout.splitlines()[1:] == ["{'charged': 5}"] * 2, again.stderr
+    assert effects(tmp_path) == 2, "answered once; from then on it is a new call"
+
+
+@pytest.mark.parametrize(
+    ("fault", "made"),
+    [
+        ("full", 1),  # no mark: not delivered, so the receipt answers
+        ("sync", 2),  # its frame stayed in the log: the host had taken the result, and asks anew
+    ],
+)
+def test_tr_186_f19_a_mark_that_cannot_be_written_counts_by_what_is_found(
+    tmp_path: Path, fault: str, made: int
+) -> None:
+    first = host(tmp_path, FAULT=fault)
+    assert first.returncode == -signal.SIGKILL and effects(tmp_path) == 1, first.stderr
+    _, result, refused = first.stdout.splitlines()
+    assert result == "{'charged': 5}" and refused, "the second call met the fault and did not run"
+    again = host(tmp_path, first.stdout.split()[0])
+    assert again.stdout.splitlines()[1:] == ["{'charged': 5}"], again.stderr
+    assert effects(tmp_path) == made
 
 
 @contextmanager
