@@ -317,7 +317,8 @@ async def test_tr_25_the_death_of_the_agent_inside_a_hook_leaves_a_hook_to_judge
         assert (call.state, call.reason) == (State.NOT_STARTED, "owner_died_before_start")
         assert hook.state is State.UNKNOWN
         (work / "go").touch()  # it goes on without its agent, and tells its end to the next one
-        await asyncio.to_thread(until, lambda: is_gone(int(said(work / "pid"))))
+        # Its own end is not enough: the next owner reads what its supervisor wrote down about it.
+        await asyncio.to_thread(until, lambda: "exit" in names_in(str((hook.process or {})["path"])))
     async with open_app(given, directory=work, parts=Parts(model=PlayedModel([]))) as app:
         controller = await app.session(continue_newest=True)
         (hook,) = of(list(controller.session.book), "hook")

@@ -312,6 +312,8 @@ def outcome_of(
     if seen.state is not ProcessState.EXITED:
         return Outcome("", State.UNKNOWN, "owner_died", executor=executor)
     state, reason = exit_meaning(effect_class, seen.code, seen.signal, clients, output=seen.output)
+    if seen.signal is not None and state is State.UNKNOWN and (seen.stop or {}).get("why") == "time_limit":
+        reason = "time_limit"  # its supervisor kept the limit before its busy owner could (TR-73)
     kind = None if state is State.SUCCEEDED else ("signal" if seen.signal is not None else "exit_code")
     return Outcome(_text(seen), state, reason, kind, executor=executor)
 

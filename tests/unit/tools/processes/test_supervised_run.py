@@ -245,6 +245,11 @@ async def test_tr_203_the_deadline_is_kept_by_the_supervisor(bench: Any) -> None
     job = bench.launch("sleep 30", deadline_boot_ms=kernel.boot_ms() + 2000)
     record = await asyncio.wait_for(asyncio.shield(job.exited), 30)
     assert record["stop"]["why"] == "time_limit"
+    outcome = outcome_of(bench.seen(job), EffectClass.UNKNOWN)
+    assert (outcome.state, outcome.reason) == (
+        State.UNKNOWN,
+        "time_limit",
+    )  # whoever noticed it first (TR-73)
     assert job.over_limit.is_set()
 
 
