@@ -41,6 +41,17 @@ def quiet() -> None:
     time.sleep(0.5)
 
 
+def test_ux_16_a_key_pressed_before_the_first_prompt_counts(world: World) -> None:
+    world.model_says(DONE)
+    child = pexpect.spawn(
+        SUREFOOT[0], SUREFOOT[1:], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        dimensions=(40, 90), timeout=20,
+    )  # fmt: skip
+    child.delaybeforesend = None
+    child.expect("s")  # the first letter of the greeting, long before a prompt reads keys
+    assert leave(child) == 0
+
+
 def test_the_chat_streams_an_answer_and_leaves_with_0(world: World) -> None:
     (world.project / "a.txt").write_text("hello")
     world.model_says({"text": "Looking.", "calls": [{"name": "read", "args": {"path": "a.txt"}}]}, DONE)

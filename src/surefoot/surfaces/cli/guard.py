@@ -1,6 +1,7 @@
 """A small process that gives the terminal back when a chat dies without a chance to do so itself.
 
-Owns: remembering the terminal's modes before a chat, and restoring them after its death. Does not
+Owns: remembering the terminal's modes before a chat, restoring them after its death, and that Ctrl+D typed
+before the first prompt stays a key, where a terminal that reads lines would swallow it. Does not
 own: the chat, which restores the terminal at every end it sees. A shell that edits lines has set modes
 of its own by then; those are recognised by their signals being on, and left alone.
 """
@@ -20,6 +21,8 @@ from typing import Any
 SHELL_SECONDS = 0.3
 """How long a shell is given to take its terminal back by itself."""
 _LOCAL_MODES = 3
+_KEYS = 6
+_NO_KEY = b"\x00"
 _RESET = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[0m\r\n"
 """Mouse and bracketed paste off, cursor and plain letters on."""
 _IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGHUP, signal.SIGTERM, signal.SIGTTOU)
@@ -30,12 +33,35 @@ def terminal_guard() -> Iterator[None]:
     """Watch over the terminal while the chat runs; without a terminal nothing is watched."""
     guard = _begin()
     try:
-        yield
+        with _end_of_file_is_a_key():
+            yield
     finally:
         if guard is not None:
             with suppress(ProcessLookupError):
                 os.kill(guard, signal.SIGKILL)
             os.waitpid(guard, 0)
+
+
+@contextmanager
+def _end_of_file_is_a_key() -> Iterator[None]:
+    try:
+        terminal = sys.stdin.fileno()
+        before = termios.tcgetattr(terminal)
+    except (OSError, ValueError, termios.error):
+        yield
+        return
+    _set_end_of_file(terminal, _NO_KEY)
+    try:
+        yield
+    finally:
+        with suppress(termios.error):
+            _set_end_of_file(terminal, before[_KEYS][termios.VEOF])
+
+
+def _set_end_of_file(terminal: int, key: bytes) -> None:
+    modes = termios.tcgetattr(terminal)
+    modes[_KEYS][termios.VEOF] = key
+    termios.tcsetattr(terminal, termios.TCSANOW, modes)
 
 
 def _begin() -> int | None:
@@ -60,9 +86,12 @@ def _watch(chat: int, terminal: int, modes: list[Any]) -> None:
         _close_all_but(chat, terminal)
         select.select([chat], [], [])
         time.sleep(SHELL_SECONDS)
-        if left_raw(termios.tcgetattr(terminal)):
+        left = termios.tcgetattr(terminal)
+        if left_raw(left):
             termios.tcsetattr(terminal, termios.TCSANOW, modes)
             os.write(terminal, _RESET)
+        elif left[_KEYS][termios.VEOF] == _NO_KEY:
+            _set_end_of_file(terminal, modes[_KEYS][termios.VEOF])
     except (OSError, termios.error):
         pass  # the terminal is gone too
     finally:
