@@ -13,20 +13,22 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.core.schemas import NAMES, schema_of
+from surefoot.surfaces.export_schema import export_schema
 from surefoot.surfaces.output_schema import output_schema
 
 ROOT = Path(__file__).parent.parent
 SHIPPED = ROOT / "src/surefoot/schemas"
 PUBLISHED = Path(__file__).parent / "upgrade/schemas"
 SENT_TO_US = ("action", "process")
-ALL = (*NAMES, "output")
+ALL = (*NAMES, "output", "export")
+_OTHERS = {"output": output_schema, "export": export_schema}
 
 Schema = Mapping[str, Any]
 
 
 def made(name: str) -> Schema:
     """A schema as the code makes it."""
-    return output_schema() if name == "output" else schema_of(name)
+    return _OTHERS[name]() if name in _OTHERS else schema_of(name)
 
 
 def text_of(name: str) -> str:
@@ -36,7 +38,7 @@ def text_of(name: str) -> str:
 
 def file_of(name: str) -> str:
     """The name of its file."""
-    return "output.json" if name == "output" else f"tool-recovery-{name}.json"
+    return f"{name}.json" if name in _OTHERS else f"tool-recovery-{name}.json"
 
 
 def shipped(name: str) -> Path:

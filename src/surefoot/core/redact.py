@@ -64,7 +64,7 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 
 _SECRET_WORD = (
     r"(?:passw(?:or)?d|passphrase|pwd|secret|token|api[_-]?key|access[_-]?key|"
-    r"private[_-]?key|authorization|credentials?|cookie)[A-Za-z0-9_]{0,64}"
+    r"private[_-]?key|account[_-]?key|authorization|credentials?|cookie)[A-Za-z0-9_]{0,64}"
 )
 _VALUE = r"('[^']*'|\"[^\"]*\"|[^\s'\",;&|]+)"
 _ARGUMENT = r"('[^']*'|\"[^\"]*\"|[^\s'\"]+)"
@@ -109,8 +109,53 @@ _SHAPES = (
     _Shape(("akia", "asia", "aroa"), re.compile(r"\b(?:AKIA|ASIA|AROA)[A-Z0-9]{16}\b")),
     _Shape(("aiza",), re.compile(r"\bAIza[A-Za-z0-9_-]{30,}")),
     _Shape(
-        ("npm", "hf", "pypi", "dop_v1", "shpat", "whsec", "ya29"),
-        re.compile(r"\b(?:npm|hf|pypi|dop_v1|shpat|whsec|ya29)[_.-][A-Za-z0-9_-]{16,}"),
+        (
+            *(
+                "npm",
+                "hf",
+                "pypi",
+                "dop_v1",
+                "shpat",
+                "whsec",
+                "ya29",
+                "lin_api",
+                "rubygems",
+                "sntrys",
+                "figd",
+            ),
+            *(
+                "glsa",
+                "gsk",
+                "r8",
+                "dckr_pat",
+                "xai",
+                "nvapi",
+                "pplx",
+                "tvly",
+                "pmak",
+                "gocspx",
+                "hvs",
+                "sq0",
+            ),
+        ),
+        re.compile(
+            r"\b(?:npm|hf|pypi|dop_v1|shpat|whsec|ya29|lin_api|rubygems|sntrys|figd|glsa|gsk|r8|dckr_pat"
+            r"|xai|nvapi|pplx|tvly|PMAK|GOCSPX|hvs|sq0[a-z]{3})[_.-][A-Za-z0-9_-]{16,}"
+        ),
+    ),
+    _Shape(
+        ("dapi", "eaac", "atatt3x", "age-secret-key-1"),
+        re.compile(
+            r"\b(?:dapi[0-9a-f]{32}|EAAC[A-Za-z0-9]{30,}|ATATT3x[A-Za-z0-9_=-]{20,}|AGE-SECRET-KEY-1[A-Z0-9]{50,})"
+        ),
+    ),
+    _Shape(("key-",), re.compile(r"\bkey-[0-9a-f]{32}\b")),
+    _Shape(("sg.",), re.compile(r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}")),
+    _Shape((":aa",), re.compile(r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{30,}")),
+    _Shape(
+        ("hooks.slack.com/", "/api/webhooks/"),
+        re.compile(r"(hooks\.slack\.com/services/|/api/webhooks/[0-9]{1,20}/)[A-Za-z0-9/_-]{16,}"),
+        rf"\1{REDACTED}",
     ),
     _Shape(
         ("eyj",),
@@ -125,6 +170,19 @@ _SHAPES = (
     _Shape(
         ("--",),
         re.compile(rf"(?i)(--[A-Za-z0-9_.-]{{0,64}}?{_SECRET_WORD}\s+){_ARGUMENT}"),
+        rf"\1{REDACTED}",
+    ),
+    _Shape(
+        ("login", "machine"),  # a line of a netrc file
+        re.compile(rf"(?i)\b((?:login|machine)\s+[^\s]{{1,255}}\s+(?:password|account)\s+){_ARGUMENT}"),
+        rf"\1{REDACTED}",
+    ),
+    _Shape(
+        ("mysql", "mariadb", "sshpass"),
+        re.compile(
+            rf"(\b(?:mysql(?:dump|admin)?|mariadb|sshpass)\b"
+            rf"(?:(?!\b(?:mysql|mariadb|sshpass)\b)[^|;&\n]){{0,200}}?\s-p ?){_ARGUMENT}"
+        ),
         rf"\1{REDACTED}",
     ),
     _Shape(

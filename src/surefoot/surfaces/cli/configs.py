@@ -75,9 +75,9 @@ def get(name: str, as_json: bool) -> None:
     settings = load_settings({}, os.environ, Path.cwd())
     found = {path: _public(path, value) for path, value, _ in settings.rows()}
     if name not in found:
-        raise UsageError(
-            f"There is no setting {name!r}.{_near(name, found)}", next_command="surefoot config show"
-        )
+        said = "is not set here" if form_of(name) else "is no setting"
+        near = "" if form_of(name) else _near(name, [*found, *SETTINGS])
+        raise UsageError(f"{name} {said}.{near}", next_command="surefoot config show")
     say_lines([json.dumps(found[name], ensure_ascii=False) if as_json else _shown(found[name])])
 
 
@@ -96,7 +96,7 @@ def set_(name: str, value: str) -> None:
     if wrong is not None and isinstance(meant, int | float) and form.problem(value) is None:
         meant, wrong = value, None
     if wrong is not None:
-        raise UsageError(f"{name} = {value}: expected {wrong}.")
+        raise UsageError(f"{name} = {value}: expected {wrong}.", next_command="surefoot config show --origin")
     file = places(os.environ).settings_file
     before = file.read_text(encoding="utf-8") if file.exists() else ""
     _write(file, with_value(before, name, meant))
@@ -115,12 +115,15 @@ def set_(name: str, value: str) -> None:
     help="Of what `recover --json` prints, or of what is sent to a session, instead.",
 )
 @click.option("--output", is_flag=True, help="Of a line of `--output-format json` or `stream-json`, instead.")
-def schema(recovery: str | None, output: bool) -> None:
+@click.option("--export", is_flag=True, help="Of what `session export` writes, instead.")
+def schema(recovery: str | None, output: bool, export: bool) -> None:
     """Print the JSON Schema of the settings file."""
-    if recovery is not None and output:
-        raise UsageError("--recovery and --output name two schemas; ask for one.")
-    if recovery is not None or output:
-        click.echo(published_schema("output" if output else f"tool-recovery-{recovery}"), nl=False)
+    named = {"output": output, "export": export, f"tool-recovery-{recovery}": recovery is not None}
+    asked = [name for name, wanted in named.items() if wanted]
+    if len(asked) > 1:
+        raise UsageError("--recovery, --output and --export name different schemas; ask for one.")
+    if asked:
+        click.echo(published_schema(asked[0]), nl=False)
         return
     click.echo(json.dumps(schema_of_settings(), ensure_ascii=False, indent=1))
 
@@ -222,9 +225,15 @@ def _below(place: dict[str, Any], part: str) -> dict[str, Any]:
 @config.command()
 def check() -> None:
     """Read every settings file and say what is wrong with it."""
+    from surefoot.app import examine
+    from surefoot.offering import unmatched
+
     settings = load_settings({}, os.environ, Path.cwd())
-    complain(settings.warnings)
-    click.echo("settings: " + ("ok" if not settings.warnings else f"{len(settings.warnings)} warnings"))
+    warnings = [*settings.warnings, *unmatched(settings, directory=Path.cwd())]
+    complain(warnings)
+    examine(settings)
+    count = len(warnings)
+    click.echo("settings: " + (f"{count} warning{'s' * (count > 1)}" if count else "ok"))
 
 
 def _unit(name: str) -> str:

@@ -217,7 +217,7 @@ async def read_snapshot(place: Place, row: SessionRow, settings: Settings) -> di
 async def read_listed(place: Place, row: SessionRow, settings: Settings) -> tuple[dict[str, Any], list[str]]:
     """The snapshot of a session, without what runs in the background, and the rows of UX-63 of its last calls."""
     async with reader(place) as ledger:
-        book, foreseen = await _book_as_found(ledger, place, row, settings)
+        book, foreseen = await book_as_found(ledger, place, row, settings)
         last = [book.get(attempt_id) for attempt_id in book.ids()[-STRIP_CELLS:]]
         value = _told(book, foreseen, place, row, settings, background=[])
     return value, [fact_key(receipt.to_json()) for receipt in last if receipt is not None]
@@ -229,11 +229,11 @@ async def read_run(
     """What a picture of a session is made of, and whether its last owner died with nobody after it."""
     async with reader(place) as ledger:
         entries = await ledger.read(row.session_id)
-        book, foreseen = await _book_as_found(ledger, place, row, settings)
+        book, foreseen = await book_as_found(ledger, place, row, settings)
         return entries, list(book), bool(foreseen)
 
 
-async def _book_as_found(
+async def book_as_found(
     ledger: Ledger, place: Place, row: SessionRow, settings: Settings
 ) -> tuple[Book, list[Receipt]]:
     """The receipts of a session with what the next owner will find of those a dead one left."""
@@ -256,7 +256,7 @@ async def _snapshot(
     settings: Settings,
     background: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    book, foreseen = await _book_as_found(ledger, place, row, settings)
+    book, foreseen = await book_as_found(ledger, place, row, settings)
     return _told(book, foreseen, place, row, settings, background=background)
 
 

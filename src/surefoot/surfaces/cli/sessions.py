@@ -20,6 +20,7 @@ from surefoot.errors import SurefootError
 from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import incident_card, plain, view
 from surefoot.surfaces.cli import completing, reading
+from surefoot.surfaces.cli.exporting import export_command, session_facts
 from surefoot.surfaces.cli.output import Look, complain, headed, look_here, say_json, say_lines
 from surefoot.surfaces.cli.removing import rename_command, rm_command
 from surefoot.surfaces.pictures import strip_of
@@ -44,7 +45,7 @@ def list_(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     look = look_here(settings.language)
     complain(reading.told_broken(broken))
     if as_json:
-        say_json([{**_facts(one.row), "project": one.place.project} for one in found])
+        say_json([{**session_facts(one.row), "project": one.place.project} for one in found])
         ctx.exit(1 if reading.unread_here(broken) else 0)
     ids = [one.row.session_id for one in found]
     now = int(time.time() * 1000)
@@ -117,21 +118,6 @@ def _row(one: _Listed, ids: list[str], now_ms: int, look: Look, began: str) -> l
     ]
 
 
-def _facts(row: SessionRow) -> dict[str, Any]:
-    return {
-        "session_id": row.session_id,
-        "name": row.name,
-        "directory": row.directory,
-        "model": row.model,
-        "created_ms": row.created_ms,
-        "changed_ms": row.changed_ms,
-        "position": row.position,
-        "calls": row.calls,
-        "open_calls": row.open_calls,
-        "status": row.status,
-    }
-
-
 @session.command()
 @click.argument("reference", required=False, shell_complete=completing.sessions)
 @click.option("--id", "only_id", is_flag=True, help="Print the full id alone.")
@@ -152,7 +138,7 @@ def show(reference: str | None, only_id: bool, as_json: bool) -> None:
     if only_id:
         say_lines([row.session_id])
     elif as_json:
-        say_json({**_facts(row), "entries": _public(entries), "recovery": snapshot})
+        say_json({**session_facts(row), "entries": _public(entries), "recovery": snapshot})
     else:
         told = _Told(look.language, look.ascii_only, receipts, rows_of(entries))
         lines = [line for entry in entries for line in told.entry(entry)] + told.end(entries, snapshot)
@@ -240,6 +226,7 @@ class _Told:
         return lines
 
 
+session.add_command(export_command)
 session.add_command(rename_command)
 session.add_command(rm_command)
 
