@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from surefoot.core import results
 from surefoot.core.model import Draft, EffectClass, Kind, Notice
@@ -21,7 +21,9 @@ from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import LiveAttempt, Place
 
+T = TypeVar("T")
 ASKED_CHARACTERS = 65_536
+TOO_MANY = "as many questions as are allowed wait for an answer already"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`verdict` is `answered`, `empty`, `expired`, `withdrawn` or `unattended`; only `answered` carries words."""
+    """`verdict` is `answered`, `empty`, `expired`, `withdrawn`, `unattended` or `too_many`; only `answered` carries
+    words."""
 
     verdict: str
     text: str = ""
@@ -95,6 +98,9 @@ class People:
         self.looking = False
         """True for a turn in which the model may only look: proven readers and the `recovery` tool (UX-116)."""
         self.denials: list[Mapping[str, Any]] = []
+        self.most_pending = 16
+        """Questions that are shown side by side; one more is refused and not shown (TR-185)."""
+        self._shown = 0
         self._place = place
         self._scheduler: Scheduler = session.scheduler
         self._pending: dict[str, Any] = {}
@@ -128,7 +134,16 @@ class People:
             return self._denied(looked, "rule", verdict)
         if self.asker is None:
             return self._denied(looked, "nobody", verdict)
-        return await self._ask_permission(looked, verdict, subjects)
+        if self._shown >= self.most_pending:
+            return Permit(False, _refused("approval_expired", by="nobody", why=TOO_MANY))
+        return await self._counted(self._ask_permission(looked, verdict, subjects))
+
+    async def _counted(self, asking: Awaitable[T]) -> T:
+        self._shown += 1
+        try:
+            return await asking
+        finally:
+            self._shown -= 1
 
     def _denied(self, looked: Looked, by: str, verdict: Verdict) -> Permit:
         name = looked.call.asked_name if looked.tool is None else looked.tool.name
@@ -198,6 +213,11 @@ class People:
 
     async def ask(self, attempt: LiveAttempt, text: str, choices: Sequence[str]) -> Answer:
         """Put a question of a tool to a person; durable before it is shown, as is its answer (TR-166, TR-167)."""
+        if self._shown >= self.most_pending:
+            return Answer("too_many")
+        return await self._counted(self._put(attempt, text, choices))
+
+    async def _put(self, attempt: LiveAttempt, text: str, choices: Sequence[str]) -> Answer:
         question_id = self._question_id(attempt) or self._scheduler.new_id("qst")
         question = Question(question_id, attempt.attempt_id, text, tuple(choices))
         payload = {

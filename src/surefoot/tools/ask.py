@@ -12,7 +12,7 @@ from typing import Protocol
 
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass, EffectTrace, State
-from surefoot.runtime.people import Answer
+from surefoot.runtime.people import TOO_MANY, Answer
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
 
 QUESTION_CHARACTERS = 4000
@@ -34,6 +34,7 @@ _WHY = {
     "late": "the answer came too late and was not delivered",
     "unattended": "nobody is there to ask",
     "empty": "the answer was empty",
+    "too_many": f"it was not shown, because {TOO_MANY}",
 }
 
 
