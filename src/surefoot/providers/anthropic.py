@@ -12,7 +12,13 @@ from types import MappingProxyType
 from typing import Any
 
 from surefoot.core.history import AssistantWords, UserWords
-from surefoot.providers.anthropic_blocks import assistant_blocks, is_paused, result_block, whole_pairs
+from surefoot.providers.anthropic_blocks import (
+    assistant_blocks,
+    has_server_use,
+    is_paused,
+    result_block,
+    whole_pairs,
+)
 from surefoot.providers.anthropic_stream import AnthropicDecoder
 from surefoot.providers.hosted import forms
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
@@ -117,7 +123,8 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
     shown = _paired(shown, paused=paused)
     if not shown:
         shown.append({"role": "user", "content": BRIDGE})  # a repair left nothing of what a cut had left
-    if shown and shown[-1]["role"] == "assistant" and contract["pairing.final_role"] != "any" and not paused:
+    left_last = bool(shown) and shown[-1]["role"] == "assistant" and contract["pairing.final_role"] != "any"
+    if left_last and not (paused and has_server_use(shown[-1]["content"])):
         shown.append({"role": "user", "content": BRIDGE})
     return _joined(shown) if contract["pairing.same_role_neighbours"] == "merge" else shown
 

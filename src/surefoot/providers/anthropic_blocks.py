@@ -167,6 +167,11 @@ def is_paused(raw: Mapping[str, Any]) -> bool:
     return raw.get("stop_reason") == "pause_turn"
 
 
+def has_server_use(blocks: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether a call of a server tool stands here: what lets a paused turn go back as the last message (AN-19)."""
+    return any(str(block.get("type")).endswith("_tool_use") for block in blocks)
+
+
 def result_block(message: ResultGiven, wire_id: str, contract: Mapping[str, Any]) -> dict[str, Any]:
     """One result; error-flagged where it is one, never empty where the flag forbids it (AN-17)."""
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id}

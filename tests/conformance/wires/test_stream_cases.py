@@ -625,6 +625,16 @@ def test_case_s29_a_paused_turn_goes_back_as_it_is() -> None:
     assert kinds == ["text", "server_tool_use", "web_search_tool_result", "text"]
 
 
+def test_case_s29_an_19_a_pause_in_mere_words_is_gone_on_from_with_a_bridge() -> None:
+    events = anthropic_events(Said([Text("half")], finish="stop"))
+    events[-2]["delta"]["stop_reason"] = "pause_turn"
+    got = read("anthropic", as_bytes("anthropic", events))[0]
+    assert got.paused
+    sent = body("anthropic", history_of(got, "anthropic"))["messages"]
+    assert sent[-2] == {"role": "assistant", "content": [{"type": "text", "text": "half"}]}
+    assert sent[-1]["role"] == "user"  # endpoints without prefill refuse words of the model left last
+
+
 # --- S-30 to S-36, S-39, S-40: refusals under 200, usage, noise -------------------------------
 
 
