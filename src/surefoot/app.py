@@ -20,14 +20,21 @@ from surefoot.config import Settings
 from surefoot.core.canonical import digest_text
 from surefoot.core.limits import OLDER, LimitInvalid, Limits, read_limits
 from surefoot.core.model import BarrierLevel, Kind, Notice, Owner, Receipt
-from surefoot.errors import RecoveryRefused, SessionHeld, SessionMissing, SettingsError, UsageError
+from surefoot.errors import (
+    ProviderError,
+    RecoveryRefused,
+    SessionHeld,
+    SessionMissing,
+    SettingsError,
+    UsageError,
+)
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import boot_id, this_process
 from surefoot.ledger.places import OWNERS, PROCESSES, ledger_files
 from surefoot.ledger.port import Held, Ledger, SessionRow
-from surefoot.offering import built_in_tools, judged
+from surefoot.offering import built_in_tools, judged, packs_in_use
 from surefoot.providers import contracts
-from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.client import Client, Endpoint, place_of
 from surefoot.providers.hosted import enabled
 from surefoot.providers.port import ToolSpec
 from surefoot.providers.projection import WIRES
@@ -45,6 +52,7 @@ from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
 from surefoot.runtime.tools import Place, Registry, Tool
 from surefoot.settings_files import project_files
+from surefoot.settings_table import VENDOR_KEYS
 from surefoot.tools.hooks import SettingsHooks
 from surefoot.tools.place import find_place
 from surefoot.tools.processes.ancestry import Descent, Link, descent_here, descent_of_peer
@@ -470,7 +478,7 @@ def _limits(settings: Settings) -> Limits:
     try:
         return read_limits({**settings.limits, **older})
     except LimitInvalid as error:
-        raise SettingsError(str(error)) from None
+        raise SettingsError(f"{error}.", next_command="surefoot config show --origin") from None
 
 
 def find_session(rows: Sequence[SessionRow], ref: str) -> str:
@@ -562,6 +570,24 @@ def _is_named(tool: Tool, names: Sequence[str]) -> bool:
 def _earlier(session: Session, receipt: Receipt) -> list[Receipt]:
     """The attempts before this one at the same call, oldest first."""
     return [one for one in session.book.attempts(receipt.call_id) if one.attempt_id != receipt.attempt_id]
+
+
+def examine(settings: Settings) -> None:
+    """Refuse what a run under these settings would refuse, and open nothing: bounds, packs, rules, addresses and
+    contracts. Raises `SettingsError`, `UsageError`."""
+    _limits(settings)
+    packs_in_use(settings)
+    mode_of(settings.permissions.mode)
+    own = settings.places.settings_folder / "contracts"
+    for endpoint in settings.endpoints.values():
+        if not endpoint.embedded:
+            try:
+                place_of(endpoint.name, endpoint.url)
+            except ProviderError as error:
+                raise SettingsError(error.message, next_command="surefoot config show --origin") from None
+            contracts.resolve(endpoint.contract, [own] if own.is_dir() else [])
+    if settings.model and settings.model.partition("/")[0] not in VENDOR_KEYS:
+        settings.chosen()
 
 
 def contract_table(identity: str, settings: Settings) -> list[list[str]]:

@@ -1,13 +1,14 @@
 """Which tools there are under these settings, and what is said of their calls.
 
 Owns: the built-in tools as the settings want them, the packs in use with the owner's own words
-beside them (EC-8, EC-35, EC-38), the rows of `surefoot tools`. Does not own: wiring them to a
+beside them (EC-8, EC-35, EC-38), the rows of `surefoot tools`, which names mean no tool. Does not own: wiring them to a
 session (`app`), what a tool does (`tools`), which value of a setting holds (`config`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -16,8 +17,9 @@ from typing import Any
 from surefoot.config import Settings, ToolWord
 from surefoot.core.effects import EVERYTHING, Effect
 from surefoot.core.model import EffectClass
+from surefoot.runtime.permission import parse_rule, speaks_of
 from surefoot.runtime.tools import Place, Tool
-from surefoot.settings_hooks import HookSetting
+from surefoot.settings_hooks import SESSION_EVENTS, HookSetting
 from surefoot.tools.ask import ask_tool
 from surefoot.tools.files.toolset import file_tools
 from surefoot.tools.packs.checking import check
@@ -35,6 +37,8 @@ JUDGES = Judges(shell=lambda command, place: _shell_effect(command, place))
 OWN_WORDS = "settings"
 """The pack that is made of the tables `tools.*` of a settings file."""
 BY_ARGUMENTS = "by arguments"
+UNLISTED = ("Hosted", "Hook")
+"""Names of rules for calls that no tool of the list makes: requests with hosted tools, hooks."""
 
 
 def built_in_tools(
@@ -121,6 +125,48 @@ def tool_table(settings: Settings, *, directory: Path) -> list[dict[str, Any]]:
     return tools + [_hook_row(number, hook) for number, hook in enumerate(settings.hooks, start=1)]
 
 
+def unmatched(settings: Settings, *, directory: Path) -> list[str]:
+    """Permission rules and names of `--tools` that mean no tool, each with the nearest name (UX-25).
+
+    A rule for an MCP server is left alone: its tools are known when it is started. Raises `SettingsError` for a rule
+    that cannot be read.
+    """
+    permissions = settings.permissions
+    said = {"allow": permissions.allow, "ask": permissions.ask, "deny": permissions.deny}
+    rules = [(kind, parse_rule(text)) for kind, texts in said.items() for text in texts]
+    asked = settings.offered_tools or ()
+    if not rules and not asked:
+        return []
+    every = dataclasses.replace(settings, values={**settings.values, "tools.http.offered": True})
+    tools = _declared(every, directory)
+    names = sorted({name for tool in tools for name in (tool.name, *tool.aliases, tool.rule_name) if name})
+    rule_names = sorted({tool.rule_name or tool.name for tool in tools})
+    told = [
+        f"{_origin(settings, kind)}: the rule {rule.text!r} means no tool{_near(rule.name, rule_names)}"
+        for kind, rule in rules
+        if not rule.name.startswith(("mcp__", *UNLISTED)) and not any(speaks_of(rule, tool) for tool in tools)
+    ]
+    return told + [
+        f"--tools: {name!r} means no tool{_near(name, names)}"
+        for name in asked
+        if name not in names and not name.startswith("mcp__")
+    ]
+
+
+def _origin(settings: Settings, kind: str) -> str:
+    found = settings.origins.get(f"permissions.{kind}")
+    if found and found.source == "flags":
+        return {"allow": "--allowed-tools", "deny": "--disallowed-tools"}[kind]
+    return f"permissions.{kind} ({found.where or found.source})" if found else f"permissions.{kind}"
+
+
+def _near(name: str, names: Sequence[str]) -> str:
+    """The name that is most like it, whatever its letters' case."""
+    known = {one.lower(): one for one in names}
+    found = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)
+    return f"; did you mean {known[found[0]]}?" if found else "; see surefoot tools"
+
+
 def _declared(settings: Settings, directory: Path) -> list[Tool]:
     place = find_place(directory)
     with closing(Worker()) as worker:  # made for its tools' declarations; none of them runs
@@ -153,8 +199,16 @@ def _hook_row(number: int, hook: HookSetting) -> dict[str, Any]:
         "name": f"{hook.event} {number}",
         "rule": hook.matcher or EVERYTHING,
         "class": hook.effect_class or BY_ARGUMENTS,
-        "reach": ["call", "repo:."] if hook.reach is None else list(hook.reach),
+        "reach": _hook_reach(hook),
         "verifier": None,
         "reason": None,
         "description": hook.command,
     }
+
+
+def _hook_reach(hook: HookSetting) -> list[str]:
+    if hook.reach is not None:
+        return list(hook.reach)
+    if hook.effect_class == EffectClass.READ_ONLY.value:
+        return []
+    return ["repo:."] if hook.event in SESSION_EVENTS else ["call", "repo:."]

@@ -199,7 +199,7 @@ class Client:
         on_event: Callable[[TextDelta], object] | None = None,
     ) -> Reply:
         """Send bytes that were made ready before, once. Raises as `send` does; checks nothing anew."""
-        place = _place(endpoint)
+        place = place_of(endpoint.name, endpoint.url)
         told = {
             "endpoint": endpoint.name,
             "request_path": request_path(endpoint, wire),
@@ -237,24 +237,24 @@ class Client:
         return self._open[kind]
 
 
-def _place(endpoint: Endpoint) -> SplitResult:
-    """The endpoint's URL in parts.
+def place_of(name: str, url: str) -> SplitResult:
+    """The URL of an endpoint in parts.
 
     Raises:
         ProviderUnreachable: it is no HTTP address.
     """
     try:
-        parts = urlsplit(endpoint.url)
+        parts = urlsplit(url)
         if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
             return parts
     except ValueError:
         pass  # brackets or a port that are none; told below
-    raise _bad_url(endpoint)
+    raise _bad_url(name)
 
 
-def _bad_url(endpoint: Endpoint) -> ProviderError:
+def _bad_url(name: str) -> ProviderError:
     return ProviderUnreachable(
-        f"The URL of endpoint {endpoint.name!r} is not one that can be asked; it must begin with "
+        f"The URL of endpoint {name!r} is not one that can be asked; it must begin with "
         "http:// or https:// and name a host.",
         next_command="surefoot config show",
         kind="transport",
@@ -374,7 +374,7 @@ class _Exchange:
         except TimeoutError:
             raise self._clock.error() from None
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
-            raise _bad_url(self._endpoint) from None
+            raise _bad_url(self._endpoint.name) from None
         except httpx2.DecodingError:
             raise ProviderNonsense(
                 f"{self._who} sent a reply that cannot be decompressed.", kind="nonsense"

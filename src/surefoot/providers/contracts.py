@@ -9,6 +9,7 @@ Nothing here ever looks at a model's or a host's name (WC-3).
 
 from __future__ import annotations
 
+import difflib
 import functools
 import re
 import tomllib
@@ -186,8 +187,11 @@ def _missing(asked: str, name: str, files: Mapping[str, Any]) -> UsageError:
     wire = name.partition("/")[2]
     known = [one for one in sorted(files) if one.endswith("/" + wire)] or sorted(files)
     said = f"No contract is called {name!r}" + ("" if asked == name else f" (a base of {asked!r})")
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+    hint = f" Did you mean {near[0]}?" if near else ""
     return UsageError(
-        f"{said}. Known: {', '.join(known)}.", next_command="surefoot contract show compat/chat"
+        f"{said}.{hint} Known: {', '.join(known)}.",
+        next_command=f"surefoot contract show {near[0] if near else 'compat/chat'}",
     )
 
 

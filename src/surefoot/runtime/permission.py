@@ -149,18 +149,18 @@ def _unasked(mode: Mode, verdict: Verdict) -> Verdict:
 
 def _by_deny(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdict | None:
     for rule in rules.deny:
-        if _names(rule, tool) and _any(rule, rules, tool, subjects):
+        if speaks_of(rule, tool) and _any(rule, rules, tool, subjects):
             return Verdict(VerdictKind.DENY, rule.text, f"the rule {rule.text!r} denies it")
     return None
 
 
 def _by_rules(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdict | None:
     for rule in rules.ask:
-        if _names(rule, tool) and _any(rule, rules, tool, subjects):
+        if speaks_of(rule, tool) and _any(rule, rules, tool, subjects):
             return Verdict(VerdictKind.ASK, rule.text, f"the rule {rule.text!r} asks")
     if subjects is not None and (not subjects or UNTOLD in subjects):
         return Verdict(VerdictKind.ASK, None, "it cannot be told what it would do")
-    named = [rule for rule in rules.allow if _names(rule, tool)]
+    named = [rule for rule in rules.allow if speaks_of(rule, tool)]
     whole = next((rule for rule in named if rule.pattern is None), None)
     if whole is not None:
         return Verdict(VerdictKind.ALLOW, whole.text, f"the rule {whole.text!r} allows it")
@@ -202,7 +202,7 @@ def _in_plan(rules: Rules, tool: Tool, subjects: Sequence[str] | None, effect: E
 
 def _in_bypass(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdict:
     """Everything that no deny rule names; what cannot be told apart from a denied call is asked."""
-    patterns = [rule.text for rule in rules.deny if _names(rule, tool) and rule.pattern is not None]
+    patterns = [rule.text for rule in rules.deny if speaks_of(rule, tool) and rule.pattern is not None]
     if patterns and (not subjects or UNTOLD in subjects):
         told = ", ".join(patterns)
         return Verdict(VerdictKind.ASK, patterns[0], f"it cannot be told whether {told} denies it")
@@ -220,7 +220,7 @@ def _below(path: str, root: str) -> bool:
     return path == root or path.startswith(root.rstrip("/") + "/")
 
 
-def _names(rule: Rule, tool: Tool) -> bool:
+def speaks_of(rule: Rule, tool: Tool) -> bool:
     """Whether a rule speaks of this tool: by its name, an alias, or the name rules know it by."""
     names = {tool.name, *tool.aliases, *([tool.rule_name] if tool.rule_name else [])}
     if any(_compiled(rule.name, False).fullmatch(name) for name in names):

@@ -13,7 +13,6 @@ the folder, whichever way the demo ends; the other children die with it.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
 import select
@@ -36,6 +35,7 @@ from surefoot.surfaces import plain, view
 from surefoot.surfaces.keys import QUIET_MS, Keys
 from surefoot.surfaces.words import refusal, say
 from surefoot.testing.demo_agent import AFTER, LABEL, PAY, die_with_parent, pay_tool, settings_at
+from surefoot.testing.flags import Flags
 from surefoot.testing.played import PlayedModel
 from surefoot.testing.sink import Sink
 
@@ -148,13 +148,18 @@ class Stage:
     ascii_only: bool
 
     def say(self, *lines: str) -> None:
-        """Write lines for a reader."""
+        """Write lines for a reader; on a terminal a long one breaks between words."""
+        columns = shutil.get_terminal_size((80, 24)).columns if self.interactive else sys.maxsize
         for line in lines:
-            print(plain.only_ascii(line) if self.ascii_only else line, flush=True)
+            for row in plain.wrap(line, columns):
+                print(plain.only_ascii(row) if self.ascii_only else row, flush=True)
 
     def tell(self, text: str) -> None:
-        """One event, with its time."""
-        self.say(f"  {time.strftime('%H:%M:%S')}  {text}")
+        """One event, with its time; what does not fit stands below its words."""
+        columns = shutil.get_terminal_size((80, 24)).columns if self.interactive else sys.maxsize
+        clock = f"  {time.strftime('%H:%M:%S')}  "
+        first, *rest = plain.wrap(text, max(20, columns - len(clock)))
+        self.say(clock + first, *(" " * len(clock) + row for row in rest))
 
 
 # The kill -----------------------------------------------------------------------------------------
@@ -426,6 +431,7 @@ def _now_ms() -> float:
 def _last_lines(stage: Stage) -> None:
     """What was counted, what blind repetition made, and where to go from here."""
     stage.say("", f"The receiver counted {stage.receiver.count()}.")
+    program = _program()
     if stage.kill_at == "during":
         stage.say(
             f"A loop without receipts, killed at the same place and started again, made it {stage.other.count()}."
@@ -433,12 +439,21 @@ def _last_lines(stage: Stage) -> None:
     stage.say(
         "",
         "Go on with:",
-        "  surefoot doctor              what is set up here, and what is missing",
-        '  surefoot "what is in here?"  a chat in this folder (needs a model)',
-        "  surefoot recover list        calls of yours that may have happened",
+        f"  {program} doctor              what is set up here, and what is missing",
+        f'  {program} "what is in here?"  a chat in this folder (needs a model)',
+        f"  {program} recover list        calls of yours that may have happened",
     )
     if stage.keep:
         stage.say("", f"Kept: {stage.folder}")
+
+
+def _program() -> str:
+    """The command as it can be typed here: by its name, or by its place when no PATH leads to it."""
+    if shutil.which("surefoot"):
+        return "surefoot"
+    beside = Path(sys.executable).parent / "surefoot"
+    here = Path.cwd()
+    return str(beside.relative_to(here) if beside.is_relative_to(here) else beside)
 
 
 def play(*, kill_at: str, keep: bool) -> int:
@@ -457,7 +472,7 @@ def play(*, kill_at: str, keep: bool) -> int:
 
 def main(arguments: list[str]) -> int:
     """Play the demo; 0 at its end, 3 when the call was left open, 130 when interrupted."""
-    parser = argparse.ArgumentParser(
+    parser = Flags(
         prog="surefoot demo",
         description="A killed agent that tells the truth. Needs no key, network or settings.",
     )

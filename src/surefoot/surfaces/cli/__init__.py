@@ -5,8 +5,18 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command line and leave with its exit code."""
+    import os
     import sys
 
+    # A stream that was closed leaves its number free, and the next file opened, a ledger, would get it.
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+    sys.stdin = sys.stdin or os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
     if sys.argv[1:] in (["--version"], ["-V"]):
         from surefoot import __version__
 

@@ -18,8 +18,10 @@ from typing import Any
 
 import click
 
+from surefoot.app import examine
 from surefoot.config import Settings
 from surefoot.errors import LedgerNewer, SessionMissing, SurefootError
+from surefoot.offering import unmatched
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import headed, say_json, say_lines
 
@@ -134,7 +136,12 @@ def _settings(settings: Settings | None, broken: SurefootError | None) -> Check:
         message = broken.message if broken else "unreadable"
         return Check("settings", "ok", "cannot be read").blame("fail", message, "surefoot config check")
     check = Check("settings", "ok", f"read; user file {settings.places.settings_file}")
-    for warning in settings.warnings:
+    try:
+        examine(settings)
+        found = [*settings.warnings, *unmatched(settings, directory=Path.cwd())]
+    except SurefootError as error:
+        return check.blame("fail", error.message, "surefoot config check")
+    for warning in found:
         check.blame("warning", warning, "surefoot config check")
     return check
 
@@ -202,12 +209,21 @@ def _files(settings: Settings) -> Check:
 
     folder = settings.places.ledger_folder(Path.cwd())
     if not folder.exists():
-        return Check("ledger", "ok", f"{folder} is not made yet")
+        check = Check("ledger", "ok", f"{folder} is not made yet")
+        return _writable(check, next(one for one in folder.parents if one.exists()))
     check = Check("ledger", "ok", str(folder), {"mode": oct(folder.stat().st_mode & 0o777)})
+    _writable(check, folder)
     if folder.stat().st_mode & 0o077:
         check.blame("warning", "others may read the ledger", f"chmod 700 {folder}")
     if not is_local(folder):
         check.blame("warning", "the ledger lies on a network file system", "move it with SUREFOOT_HOME")
+    return check
+
+
+def _writable(check: Check, folder: Path) -> Check:
+    """No call starts where its receipt cannot be written."""
+    if not os.access(folder, os.W_OK | os.X_OK):
+        check.blame("fail", f"nothing can be written in {folder}", "export SUREFOOT_HOME=FOLDER")
     return check
 
 

@@ -8,10 +8,12 @@ defence against faults of ours. Does not own: what a command does.
 from __future__ import annotations
 
 import difflib
+import errno
 import os
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -33,12 +35,16 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "trust": ("configs:trust", "Accept the settings files of this project."),
     "doctor": ("doctor:doctor", "Check settings, ledger, keys and terminal."),
     "tools": ("extras:tools", "The tools a model is offered, with class and reach."),
+    "models": ("endpoints:models", "The models of the settings."),
+    "auth": ("endpoints:auth", "Which key is found where, never the key: status."),
     "contract": ("extras:contract", "What an endpoint demands of replayed history."),
     "demo": ("extras:demo", "A killed agent that tells the truth, in under a minute."),
     "emulate": ("extras:emulate", "A strict model server for tests, on this machine."),
     "completion": ("extras:completion", "Print the completion script of a shell."),
 }
 """Name → module and attribute, help. A row without help is another name of one above."""
+REFUSALS = {errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
+"""What a system refuses for reasons of its own: a full or read-only disk, a missing right, a folder that is gone."""
 
 
 class Lazy(click.Group):
@@ -108,6 +114,32 @@ def run(arguments: Sequence[str]) -> int:
     except Signal as error:
         _tell(str(error), "SF-SIGNAL", "surefoot doctor")
         return 1
+    except OSError as error:
+        if error.errno not in REFUSALS:
+            raise
+        return _refused(error)
+
+
+def _refused(error: OSError) -> int:
+    """What the system did not let us do, in its own words; nothing of it is a fault of ours."""
+    if isinstance(error, FileNotFoundError):
+        if _is_somewhere():
+            raise error
+        _tell("The working directory is gone.", "SF-USAGE", "cd ~")
+        return 2
+    where = f" ({error.filename})" if error.filename else ""
+    if error.errno == errno.ENOSPC and not error.filename:
+        _forget_output()  # what is left in the buffer would be refused again at exit
+    _tell(f"The system did not allow it: {error.strerror}{where}.", "SF-ERROR", "surefoot doctor")
+    return 1
+
+
+def _is_somewhere() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def fault(error: Exception) -> int:

@@ -154,13 +154,16 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
         _ask_for_trust(directory)
     from surefoot.config import load_settings  # not for the help text, which is answered at once
 
-    settings = load_settings(_as_settings(flags), os.environ, directory)
+    said = _as_settings(flags)
+    _refuse_wrong(said)
+    settings = load_settings(said, os.environ, directory)
     if flags["offered"]:
         settings = replace(settings, offered_tools=tuple(_rules(flags["offered"])))
     if flags["effort"]:
         settings = replace(settings, effort=flags["effort"])
     look = look_here(settings.language, plain_flag=flags["plain"], colour=flags["colour"])
     complain(settings.warnings)
+    complain(_unmatched(settings, directory))
     if flags["fork"] and not (flags["go_on"] or flags["resume"] is not None):
         raise UsageError(
             "--fork-session copies a session: say which with -r REF, or -c for the newest.",
@@ -187,6 +190,35 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
         max_turns=flags["max_turns"],
         verbose=flags["verbose"],
     )
+
+
+NAMED = {
+    "permissions.mode": "--permission-mode",
+    "recovery.barrier": "--barrier",
+    "recovery.on_unknown": "--on-unknown",
+}
+"""Settings that a flag sets with one word of a few."""
+
+
+def _refuse_wrong(said: dict[str, Any]) -> None:
+    """Name the flag, where the settings could only name the setting. Raises `UsageError`."""
+    from surefoot.settings_table import form_of
+
+    for path, flag in NAMED.items():
+        form, value = form_of(path), said[path]
+        problem = form.problem(value) if form is not None and value is not None else None
+        if problem:
+            raise UsageError(f"{flag} {value!r} must be {problem}.", next_command="surefoot --help")
+
+
+def _unmatched(settings: Any, directory: Path) -> list[str]:
+    """Rules and names that mean no tool; where there are none, nothing is loaded to find that out."""
+    said = settings.permissions
+    if not (said.allow or said.ask or said.deny or settings.offered_tools):
+        return []
+    from surefoot.offering import unmatched
+
+    return unmatched(settings, directory=directory)
 
 
 def _as_settings(flags: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,6 @@ SIGINT, or, with `--until-stdin-closes`, when its parent is gone.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import os
@@ -17,28 +16,51 @@ from typing import Any
 
 from surefoot.testing.emulator.profiles import WIRES, profile_names
 from surefoot.testing.emulator.server import Emulator
+from surefoot.testing.flags import Flags
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until told to stop."""
-    parser = argparse.ArgumentParser(prog="surefoot emulate")
-    parser.add_argument("--profile", default="compat", choices=profile_names())
+    parser = Flags(
+        prog="surefoot emulate", description="A strict, scripted model server; its first line is its URL."
+    )
+    parser.add_argument(
+        "--profile",
+        default="compat",
+        choices=profile_names(),
+        metavar="NAME",
+        help=f"whose rules the printed URL follows: {', '.join(profile_names())}",
+    )
     parser.add_argument(
         "--wire", choices=sorted(WIRES), help="whose base URL is printed; all wires are served"
     )
-    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument(
         "--script", type=Path, help="JSON file: a list of steps, or an object or list of scripts"
     )
     parser.add_argument("--log", type=Path, help="file the request log is appended to")
-    parser.add_argument("--until-stdin-closes", action="store_true")
+    parser.add_argument(
+        "--until-stdin-closes", action="store_true", help="end when whoever started it is gone"
+    )
     options = parser.parse_args(arguments)
     try:
         asyncio.run(_serve(options))
-    except (OSError, ValueError) as error:
-        print(f"emulator: {error}", file=sys.stderr)
-        return 2
+    except (OSError, ValueError, OverflowError) as error:
+        parser.error(_told(error, options))
     return 0
+
+
+def _told(error: Exception, options: Any) -> str:
+    """What is wrong with the file or the port, in a sentence that names it."""
+    if isinstance(error, json.JSONDecodeError):
+        return f"--script {options.script} is no JSON: {error}."
+    if isinstance(error, OverflowError):
+        return f"--port {options.port} is no port. Use 0 to 65535."
+    if isinstance(error, OSError) and error.filename:
+        return f"{error.filename} cannot be used: {error.strerror}."
+    if isinstance(error, OSError):
+        return f"--port {options.port} cannot be listened on: {error.strerror}."
+    return f"{error}"
 
 
 async def _serve(options: Any) -> None:
