@@ -16,6 +16,7 @@ from typing import Any
 from surefoot.surfaces.plain import cut, wrap
 from surefoot.surfaces.view import clean
 from surefoot.surfaces.words import say
+from surefoot.surfaces.words_chat import why_asked
 
 GUTTER = "│ "
 DIFF_LINES = 20
@@ -40,7 +41,7 @@ def permission_lines(
     lines += [GUTTER + line for part in body for line in wrap(part, room)[:TEXT_LINES]]
     lines += [GUTTER + styled(cut(line, room)) for line in _bounded(diff, language)]
     place = say("permit_place", language, reach=reach, directory=clean(question["directory"]))
-    for text in (place, clean(question["why"]), say("permit_choices", language)):
+    for text in (place, why_asked(clean(question["why"]), language), say("permit_choices", language)):
         lines += [f"  {line}" for line in wrap(text, room)]
     return lines
 

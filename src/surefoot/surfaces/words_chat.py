@@ -133,10 +133,42 @@ ANSWERS: Mapping[str, Texts] = {
 }
 """What a chat and its slash commands answer."""
 
+WHY: Mapping[str, Texts] = {
+    "no_rule": ("no rule allows it", "没有规则允许它", "沒有規則允許它"),
+    "outside": ("it reads outside the workspace", "它读取工作区以外的内容", "它讀取工作區以外的內容"),
+    "untold": (
+        "it cannot be told what it would do",
+        "无法判断它会做什么",
+        "無法判斷它會做什麼",
+    ),
+    "asks": ("the rule {rule} asks", "规则 {rule} 要求询问", "規則 {rule} 要求詢問"),
+    "denied": (
+        "it cannot be told whether {rule} denies it",
+        "无法判断 {rule} 是否禁止它",
+        "無法判斷 {rule} 是否禁止它",
+    ),
+}
+"""Why somebody is asked for a permission; the English is the sentence that the record holds."""
+
 
 def answer(key: str, language: str, **values: Any) -> str:
     """One of the short answers with its values."""
     return ANSWERS[key][LANGUAGES.index(language)].format(**values)
+
+
+def why_asked(recorded: str, language: str) -> str:
+    """The recorded reason of a question in this language; one of a newer version stays as it is."""
+    for texts in WHY.values():
+        head, _, tail = texts[0].partition("{rule}")
+        if recorded == texts[0] or (
+            tail
+            and recorded.startswith(head)
+            and recorded.endswith(tail)
+            and len(recorded) > len(head + tail)
+        ):
+            rule = recorded[len(head) : len(recorded) - len(tail)]
+            return texts[LANGUAGES.index(language)].format(rule=rule)
+    return recorded
 
 
 def key_help(language: str) -> list[str]:

@@ -8,12 +8,16 @@ from typing import Any
 
 import pytest
 
+from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass
+from surefoot.runtime.permission import Mode, VerdictKind, decide, parse_rules
 from surefoot.surfaces.asking import DIFF_LINES, permission_lines
 from surefoot.surfaces.chat_lines import Stream
 from surefoot.surfaces.markup import Light
 from surefoot.surfaces.plain import width_of
 from surefoot.surfaces.words import LANGUAGES, say
+from surefoot.surfaces.words_chat import why_asked
+from surefoot.tools.shell import shell_tool
 
 FILE = "".join(f"line {number}\n" for number in range(1, 31))
 
@@ -39,6 +43,26 @@ def test_ux_41_a_question_shows_the_command_class_reach_directory_and_the_choice
     text = "\n".join(lines)
     assert "reach path:/w/a.txt · in /w" in text and "no rule allows it" in text
     assert "y once" in text and "n no" in text
+
+
+@pytest.mark.parametrize("language", LANGUAGES[1:])
+@pytest.mark.parametrize(
+    ("rules", "subjects", "effect", "named"),
+    [
+        ({}, ["make"], Effect(EffectClass.UNKNOWN), ""),
+        ({}, [], Effect(EffectClass.UNKNOWN), ""),
+        ({"ask": ["Bash(make *)"]}, ["make"], Effect(EffectClass.UNKNOWN), "Bash(make *)"),
+        ({"deny": ["Bash(rm *)"]}, [], Effect(EffectClass.UNKNOWN), "Bash(rm *)"),
+    ],
+)
+def test_ux_41_why_somebody_is_asked_is_told_in_the_language_of_the_chat(
+    language: str, rules: dict[str, list[str]], subjects: list[str], effect: Effect, named: str
+) -> None:
+    mode = Mode.BYPASS if "deny" in rules else Mode.DEFAULT
+    verdict = decide(parse_rules(**rules), mode, shell_tool(), subjects, effect)
+    assert verdict.kind is VerdictKind.ASK
+    told = why_asked(verdict.reason, language)
+    assert named in told and not re.search("[a-z]", told.replace(named, "").replace("''", "")), told
 
 
 def test_ux_41_an_edit_is_shown_as_a_unified_diff_of_the_file() -> None:

@@ -22,6 +22,7 @@ TABLES = {
     "slash": words_chat.SLASH,
     "keys": dict(enumerate(words_chat.KEYS)),
     "answers": words_chat.ANSWERS,
+    "why": words_chat.WHY,
     "states": {key: state.texts for key, state in words.STATES.items()},
 }
 ALL = [(table, key) for table, texts in TABLES.items() for key in texts]

@@ -17,16 +17,25 @@ def main() -> None:
     sys.stdin = sys.stdin or os.fdopen(0, encoding="utf-8", closefd=False)
     sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", encoding="utf-8", closefd=False)
-    if sys.argv[1:] in (["--version"], ["-V"]):
+    try:
+        code = _answered(sys.argv[1:])
+    except KeyboardInterrupt:  # while the modules of a command are loaded, too
+        code = 130
+    raise SystemExit(code)
+
+
+def _answered(arguments: list[str]) -> int:
+    if arguments in (["--version"], ["-V"]):
+        import sys
+
         from surefoot import __version__
 
         sys.stdout.write(f"surefoot {__version__}\n")
-        raise SystemExit(0)
+        return 0
     from surefoot.surfaces.cli.entry import fault, run
 
     try:
-        code = run(sys.argv[1:])
+        return run(arguments)
     except Exception as error:
         # The top of this surface: a fault of ours is told in one line, and nothing was decided by it.
-        code = fault(error)
-    raise SystemExit(code)
+        return fault(error)
