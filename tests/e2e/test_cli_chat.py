@@ -153,7 +153,7 @@ def test_ux_60_with_no_color_not_one_colour_byte_is_written(world: World) -> Non
     child.expect("All finished.")
     written = child.before
     leave(child)
-    assert not re.search(r"\x1b\[[0-9;]*(3[0-7]|4[0-7]|9[0-7]|38|48)m", written + child.before)
+    assert not re.search(r"\x1b\[[0-9;:]*m", written + child.before)
 
 
 def test_ux_50_a_resumed_chat_shows_the_card_of_the_killed_run_before_anything_runs(world: World) -> None:

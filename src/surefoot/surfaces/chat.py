@@ -98,6 +98,9 @@ class Chat:
             output.enable_cpr = False
             # Without an answer of the terminal its status line would never be drawn: one row is always there.
             output.get_rows_below_cursor_position = lambda: 1  # type: ignore[method-assign]
+            if not self.screen.colour:  # the byte that ends a colour is one, too (UX-60)
+                output.reset_attributes = lambda: None  # type: ignore[method-assign]
+                output.set_attributes = lambda attrs, color_depth: None  # type: ignore[method-assign]
         self._session = PromptSession(
             output=output,
             message=self._message,
