@@ -53,7 +53,7 @@ from surefoot.runtime.session import LeaseTimes, Session, Wanted
 from surefoot.runtime.tools import Place, Registry, Tool
 from surefoot.settings_files import project_files
 from surefoot.settings_table import VENDOR_KEYS
-from surefoot.tools.hooks import SettingsHooks
+from surefoot.tools.hooks import SettingsHooks, hooks_pass
 from surefoot.tools.place import find_place
 from surefoot.tools.processes.ancestry import Descent, Link, descent_here, descent_of_peer
 from surefoot.tools.processes.client import ProcessServer
@@ -115,8 +115,12 @@ class App:
         # A model that cannot be had must not leave an empty session behind.
         await self.ready()
         session = await self._own(session_id, take_over=take_over)
-        barrier, people, actions = self._around(session)
+        hooks = SettingsHooks(self.settings.hooks, self.place, session.session_id)
+        barrier, people, actions = self._around(session, hooks)
         controller = Controller(session, barrier, people, await self.ready(), actions)
+        if self.settings.hooks:
+            hooks.mode, hooks.notify = lambda: people.mode.value, controller.notify
+            controller.events.listener = hooks
         controller.equipment.given = self._worked_with()
         controller.incidents.automatic = self.settings.recovery.automatic == "on"
         if self.on_notice is not None:
@@ -163,7 +167,9 @@ class App:
         if session.book.dropped:
             await session.close()
             raise _dropped(session.session_id)
-        barrier, _, actions = self._around(session, permits=_let, registry=Registry())
+        # A program that guards its own functions brings its own hooks; those of the settings are the agent's.
+        hooks = SettingsHooks((), self.place, session.session_id)
+        barrier, _, actions = self._around(session, hooks, permits=_let, registry=Registry())
         guarded = Guarded(session, barrier, actions)
         await guarded.open()
         return guarded
@@ -231,14 +237,17 @@ class App:
             return self.settings.model  # a part put in its place needs no endpoint
 
     def _around(
-        self, session: Session, *, permits: Permits | None = None, registry: Registry | None = None
+        self,
+        session: Session,
+        hooks: SettingsHooks,
+        *,
+        permits: Permits | None = None,
+        registry: Registry | None = None,
     ) -> tuple[Barrier, People, Actions]:
         """Barrier, people and actions of one owned session, wired to each other."""
-        # A program that guards its own functions brings its own hooks; those of the settings are the agent's.
-        declared = self.settings.hooks if registry is None else ()
-        hooks = SettingsHooks(declared, self.place, session.session_id)
-        registry = self.registry(session) if registry is None else registry
-        if declared:
+        if registry is None:
+            registry = self.registry(session)
+        if hooks.any:
             registry.add(hooks.tool())
         permissions = self.settings.permissions
         roots = tuple(str(root) for root in self.place.roots)
@@ -250,13 +259,12 @@ class App:
             registry,
             self.place,
             self.owner,
-            permits=permits or _hooks_pass(people.permit),
+            permits=permits or hooks_pass(people.permit),
             services=services,
             limits=self.limits,
             hooks=[*self.hooks, hooks],
         )
-        hooks.nested = barrier.nested
-        hooks.names_of = lambda name: _names_of(registry, name)
+        hooks.attach(barrier)
         actions = Actions(session, barrier, self._supervision, self._policy(session), self.limits)
         actions.descent = lambda: self._descent(session)
         desk = Desk(actions, self.limits)
@@ -530,21 +538,6 @@ def _held(held: Held, session_id: str, now_ms: int) -> SessionHeld:
         since=held.since_ms,
         how=held.how,
     )
-
-
-def _hooks_pass(permits: Permits) -> Permits:
-    """A hook was declared by its owner, or accepted with the project: nobody is asked about its call again."""
-
-    async def permit(looked: Looked) -> Permit:
-        inner = looked.tool is not None and looked.tool.inner
-        return Permit(True) if inner else await permits(looked)
-
-    return permit
-
-
-def _names_of(registry: Registry, name: str) -> tuple[str | None, ...]:
-    tool = registry.resolve(name)
-    return (name,) if tool is None else (tool.rule_name, tool.name, *tool.aliases)
 
 
 async def _let(looked: Looked) -> Permit:

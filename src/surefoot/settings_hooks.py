@@ -20,9 +20,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-EVENTS = ("PreToolUse", "PostToolUse")
+CALL_EVENTS = ("PreToolUse", "PostToolUse")
+"""Events of a call that is about to run or ran."""
+OUTCOME_EVENTS = ("OutcomeUnknown", "OutcomeResolved")
+"""Events of a call of which nobody knows whether it happened: a hook may watch, and cannot decide."""
+SESSION_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "Notification", "PreCompact", "SessionEnd")
+"""Events that speak of no call."""
+EVENTS = (*CALL_EVENTS, *SESSION_EVENTS, *OUTCOME_EVENTS)
 CLASSES = ("READ_ONLY", "IDEMPOTENT_WRITE", "NON_IDEMPOTENT", "UNKNOWN")
 DEFAULT_SECONDS = 60.0
+LEAVING_SECONDS = 5.0
+"""For a hook of `SessionEnd` that says nothing: somebody waits for the end of the program."""
 MOST_SECONDS = 600.0
 _KEYS = frozenset({"class", "command", "matcher", "reach", "timeout", "timeout_seconds", "type"})
 _ANY = frozenset({"", "*"})
@@ -35,13 +43,13 @@ class HookSetting:
     event: str
     command: str
     matcher: str = ""
-    """Regular expression for the whole name of a tool; empty matches all."""
+    """Regular expression for the whole name of a tool, or for the word of an event that has one; empty matches all."""
     timeout_seconds: float = DEFAULT_SECONDS
     effect_class: str | None = None
     reach: tuple[str, ...] | None = None
 
     def matches(self, *names: str | None) -> bool:
-        """Whether one of a tool's names is meant."""
+        """Whether one of a tool's names, or the word of an event, is meant."""
         if self.matcher in _ANY:
             return True
         return any(name and re.fullmatch(self.matcher, name) for name in names)
@@ -71,13 +79,17 @@ def read_hooks(values: Mapping[str, Any]) -> tuple[HookSetting, ...]:
             event=event,
             command=one["command"],
             matcher=one.get("matcher", ""),
-            timeout_seconds=float(one.get("timeout_seconds", one.get("timeout", DEFAULT_SECONDS))),
+            timeout_seconds=float(one.get("timeout_seconds", one.get("timeout", _seconds(event)))),
             effect_class=one.get("class"),
             reach=tuple(one["reach"]) if "reach" in one else None,
         )
         for event in EVENTS
         for one in hook_tables(values.get(f"hooks.{event}", []))
     )
+
+
+def _seconds(event: str) -> float:
+    return LEAVING_SECONDS if event == "SessionEnd" else DEFAULT_SECONDS
 
 
 def hooks_problem(value: Any) -> str | None:

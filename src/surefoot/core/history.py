@@ -72,6 +72,8 @@ Message = UserWords | AssistantWords | ResultGiven
 
 HOSTED_REQUEST = "hosted:request"
 """Asked name of a model request that let the provider run tools of its own (PR-98): no call of the model."""
+HOOK = "hook"
+"""Asked name of what a hook of the settings runs, below a call or beside all of them (TR-25)."""
 
 NEWS = frozenset(
     {
@@ -202,10 +204,10 @@ class History:
     def _attempt(self, entry: Entry) -> None:
         payload = entry.payload
         attempt = payload["attemptId"]
-        if payload.get("askedName") == HOSTED_REQUEST:
+        if _is_unasked(payload):
             self._requests[attempt] = payload.get("callId", "")
         elif attempt in self._requests and entry.kind == Kind.CLOSED and payload.get("state") == "unknown":
-            # Its reply is what the model reads of it; one that has no known end is told as a fact.
+            # The model did not ask for it and reads no result; one that has no known end is told as a fact.
             self._call_of[attempt] = self._requests[attempt]
         elif entry.kind == Kind.DISPATCHED and not payload.get("parentAttemptId"):
             # A further attempt of a call shown here, or a person's retry, which is told as a fact (TR-138).
@@ -310,3 +312,9 @@ def _given(call: CallAsked, attempts: tuple[Receipt, ...], stored: Mapping[str, 
         return ResultGiven(call, "Nothing is known about this call. Look before you repeat it.", True)
     told = result_of(attempts[-1], attempts, stored=stored)
     return ResultGiven(call, told.text, told.is_error)
+
+
+def _is_unasked(payload: Mapping[str, Any]) -> bool:
+    """Whether a dispatched call is none of the model's: a request of ours, or a hook that belongs to no call."""
+    name = payload.get("askedName")
+    return name == HOSTED_REQUEST or (name == HOOK and not payload.get("parentAttemptId"))

@@ -45,7 +45,6 @@ from surefoot.runtime.tools import (
 )
 from surefoot.verifiers.port import IntentVerifier
 
-CANCEL_GRACE_SECONDS = 1.0
 CLOSE_RETRY_SECONDS = (0.05, 0.2, 0.5, 1.0, 2.0)
 HOOK_CHANGES = 3
 CANCELLED = Outcome("", state=State.UNKNOWN, reason="cancelled")
@@ -162,9 +161,13 @@ class Barrier:
             raise BrokenInvariant(
                 f"a nested call names the attempt {parent_attempt_id!r}, which nobody knows"
             )
-        call = drafts.nested_call(parent, asked_name, arguments, self._scheduler)
-        ordinal = len(self.session.book.children(parent_attempt_id))
-        await self.session.append(drafts.nested_draft(call, parent_attempt_id, ordinal))
+        return await self.apart(parent.turn_id, asked_name, arguments, below=parent_attempt_id)
+
+    async def apart(self, turn_id: str, name: str, arguments: str, *, below: str | None = None) -> Receipt:
+        """Run what a hook of the session asks for as a call of its own, below none. Raises as `run` does."""
+        call = drafts.nested_call(turn_id, name, arguments, self._scheduler)
+        ordinal = 0 if below is None else len(self.session.book.children(below))
+        await self.session.append(drafts.nested_draft(call, below, ordinal))
         return await self.run(self.look(call), Batch())
 
     async def _pass(self, looked: Looked, batch: Batch) -> Receipt:
@@ -542,7 +545,7 @@ class Barrier:
             elif not live.looked.effect.interaction:  # a withdrawn question ends by itself, with its reason
                 self._interrupt(live)
         waiting = [live.task for live in lives if live.task is not None]
-        await self._scheduler.wait(*waiting, seconds=CANCEL_GRACE_SECONDS)
+        await self._scheduler.wait(*waiting, seconds=self.limits.session_free_seconds / 2)
         for live in lives:
             self._end_early(live, "cancelled")
 

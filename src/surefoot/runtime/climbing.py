@@ -103,9 +103,7 @@ class Climber:
 
     def _key_serves(self, receipt: Receipt) -> bool:
         """Whether another try may count on its key (TR-18)."""
-        tool = self._barrier.registry.resolve(
-            receipt.tool or "", nested=receipt.parent_attempt_id is not None
-        )
+        tool = self._barrier.registry.resolve(receipt.tool or "", nested=True)  # as it was started
         keys = Keys(self._session.book, self._scheduler)
         return tool is None or keys.serves_again(tool, receipt, self._barrier.place)
 

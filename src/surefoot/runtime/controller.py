@@ -13,21 +13,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 from surefoot.core import restated, turns
-from surefoot.core.incident import Incident, Refusal, row_of
-from surefoot.core.model import (
-    Draft,
-    EffectTrace,
-    Entry,
-    InspectionState,
-    Kind,
-    Notice,
-    Overlay,
-    Receipt,
-    State,
-    TurnStatus,
-)
+from surefoot.core.handoff import hook_words
+from surefoot.core.incident import Incident, Refusal
+from surefoot.core.model import Draft, Entry, Kind, Notice, Receipt, TurnStatus
 from surefoot.errors import (
-    BrokenInvariant,
     LedgerError,
     LedgerUncertain,
     ProviderError,
@@ -43,10 +32,12 @@ from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.batches import as_calls, dispatch, run_batch
 from surefoot.runtime.climbing import Climber
 from surefoot.runtime.equipment import Equipment
+from surefoot.runtime.events import Events
 from surefoot.runtime.hosting import HostedRequests
 from surefoot.runtime.incidents import Incidents, Step, discarded
 from surefoot.runtime.models import Model
 from surefoot.runtime.neighbours import Neighbours, told_beside
+from surefoot.runtime.news import News
 from surefoot.runtime.people import People
 from surefoot.runtime.replies import Asked, empty_end, is_empty, notices_of, reply_draft
 from surefoot.runtime.requests import Answer
@@ -57,9 +48,8 @@ from surefoot.runtime.turning import Parked, Turn, TurnEnd
 
 MAX_STEPS = 100
 INVALID_REPEATS = 3
-ABORT_WAIT_SECONDS = 0.25
-END_WAIT_SECONDS = 0.25
-SETTLE_SECONDS = 0.5
+END_WAIT, SETTLE_WAIT = 1 / 8, 1 / 4
+"""Shares of the time after which a stopped turn has freed its session (TR-74); its bodies have a half of it."""
 
 
 _Begin = Callable[[Turn], Awaitable[Refusal | None]]
@@ -75,6 +65,7 @@ class Controller:
         self.session = session
         self.barrier = barrier
         self.people = people
+        people.most_pending = barrier.limits.pending_questions
         self.model = model
         self.actions = actions
         self.state = "idle"
@@ -91,11 +82,16 @@ class Controller:
         self._owed: tuple[Turn, TurnStatus, str | None] | None = None
         """The end of a turn that could not be recorded; it goes before the next one (TR-180)."""
         session.watch(self._entry_appended)
+        session.watch(News(session, self._neighbours, self.notify).appended)
+        self.events = Events(session, barrier)
+        self.events.attended = lambda: people.asker is not None
+        self.events.busy = lambda: self._turn is not None
         self._climber = Climber(barrier)
         self._climber.notify = self.notify
         self.incidents = Incidents(session, model, HostedRequests(barrier, model), notify=self.notify)
         self.rewriting = Rewriting(session, model, self.incidents.records.messages)
         self.rewriting.notify, self.rewriting.rotate = self.notify, self._rotate
+        self.rewriting.before = lambda trigger: self.events.compacts(trigger, self._turn_id)
         people.answered = self.incidents.answered
         people.on_notice = self.notify
         people.on_waiting = self._waiting
@@ -117,6 +113,10 @@ class Controller:
         actions.resuming.notify = self.notify
         actions.resuming.person = lambda: people.asker is not None
         actions.retrying.on_busy = self._retry_runs
+
+    @property
+    def _turn_id(self) -> str:
+        return "" if self._turn is None else self._turn.turn_id
 
     @property
     def session_id(self) -> str:
@@ -176,7 +176,11 @@ class Controller:
         if self.state != "idle":
             self.parked.append(text)
             return Parked(text)
-        return self._ended_turn(await self._run(lambda turn: self._begin(turn, text)))
+        done = await self._run(lambda turn: self._begin(turn, text))
+        if isinstance(done, Refusal):
+            self.notify(Notice("held_words", {"reason": done.reason or ""}))
+            return TurnEnd("", TurnStatus.FAILED, done.code, done.reason or "")
+        return done
 
     async def go_on(self) -> TurnEnd | Parked:
         """Continue without new words: an ordinary turn under the ordinary fences (TR-123)."""
@@ -224,11 +228,6 @@ class Controller:
         self._owed = None
         turn.status, turn.prepared = TurnStatus.RUNNING, prepared
         return refused
-
-    def _ended_turn(self, done: TurnEnd | Refusal) -> TurnEnd:
-        if isinstance(done, Refusal):
-            raise BrokenInvariant("an ordinary turn was refused as a recovery")
-        return done
 
     async def _rotate(self, work: Callable[[], Awaitable[Mapping[str, Any]]]) -> Mapping[str, Any]:
         """Rewrite the view while no turn is on; words are parked meanwhile (TR-184)."""
@@ -285,8 +284,13 @@ class Controller:
             self._turn = None
             self.incidents.end_turn()
             self.state = "closed" if self.session.lost or self.session.closed else "idle"
+            self.events.after_turn()
 
-    async def _begin(self, turn: Turn, text: str | None) -> None:
+    async def _begin(self, turn: Turn, text: str | None) -> Refusal | None:
+        resumed = bool(self.session.newest_turn.turn_id)
+        said = await self.events.begin(turn.turn_id, text, resumed=resumed)
+        if said.refused is not None and not turn.cancelled:
+            return Refusal("hook_refused", said.refused)
         if changes := self.equipment.untold():
             self.notify(Notice("works_otherwise", {"changes": changes}))
         if text is None:
@@ -296,6 +300,9 @@ class Controller:
             await self.actions.carry_out()
         drafts = [*self._level_change(), self._turn_draft(turn, TurnStatus.QUEUED)]
         facts = await self.actions.facts_for_next_turn()
+        if said.added:
+            words = hook_words("SessionStart" if text is None else "UserPromptSubmit", said.added)
+            facts = words if facts is None else f"{facts}\n\n{words}"
         if text is not None or facts:
             drafts.append(Draft(Kind.USER, {"turnId": turn.turn_id, "text": text or "", "facts": facts}))
         drafts.append(self._turn_draft(turn, TurnStatus.RUNNING))
@@ -305,6 +312,7 @@ class Controller:
         await self.session.append(*owed, *expired, *drafts)
         self._owed = None
         turn.status = TurnStatus.RUNNING
+        return None
 
     async def _begin_resumed(self, turn: Turn) -> Refusal | None:
         """A turn that goes on with a failed or interrupted one counts, durably, and not for ever (TR-183)."""
@@ -312,8 +320,7 @@ class Controller:
         if newest.refusal(self.barrier.limits.turn_resumes) is not None:
             return Refusal("resumes_spent")
         turn.resumes = newest.next_resume()
-        await self._begin(turn, None)
-        return None
+        return await self._begin(turn, None)
 
     def _level_change(self) -> list[Draft]:
         """A barrier level that the owner set anew is an entry before anything runs under it (TR-83)."""
@@ -323,7 +330,11 @@ class Controller:
         return [Draft(Kind.BARRIER_SET, {"old": old, "new": new, "who": "owner", "channel": "settings"})]
 
     async def _steps(self, turn: Turn) -> None:
-        while not turn.cancelled and await self._step(turn):
+        while not turn.cancelled:
+            goes_on = await self._step(turn)
+            await self.events.outcomes()
+            if not goes_on and not await self._sent_on(turn):
+                return
             await self.actions.border()
             await self.rewriting.keep_within(mid_turn=True)
             if turn.steps >= self.max_steps:
@@ -331,6 +342,17 @@ class Controller:
                 return
             if self.barrier.stopping:
                 return
+
+    async def _sent_on(self, turn: Turn) -> bool:
+        """Whether a hook of `Stop` has the model go on after its last words; it reads why (UX-48)."""
+        if turn.cancelled or turn.ended_softly is not None or self.barrier.stopping:
+            return False
+        why = await self.events.stops(turn.turn_id, turn.text)
+        if why is None or turn.cancelled:
+            return False
+        words = {"turnId": turn.turn_id, "text": hook_words("Stop", [why]), "prompt": "hook"}
+        await self.session.append(Draft(Kind.HOST, words))
+        return True
 
     async def _step(self, turn: Turn) -> bool:
         """One model request and the calls it asked for; True when the turn goes on."""
@@ -425,7 +447,7 @@ class Controller:
         self, turn: Turn, status: TurnStatus, reason: str | None, error: SurefootError | None = None
     ) -> TurnEnd:
         # A disk that hangs must not hold the person who pressed Stop; the record goes on behind (TR-74).
-        patience = END_WAIT_SECONDS if status is TurnStatus.CANCELLED else None
+        patience = self._share(END_WAIT) if status is TurnStatus.CANCELLED else None
         record = self._scheduler.spawn(self._settle_turn(turn, status, reason), f"end {turn.turn_id}")
         record.add_done_callback(self._scheduler.heard)
         self._ending = record
@@ -498,14 +520,14 @@ class Controller:
     # Stop -------------------------------------------------------------------------------------
 
     async def stop(self) -> None:
-        """End the turn. The cancel is recorded first, but the signal waits at most 250 ms for it (TR-180).
+        """End the turn. The cancel is recorded first, but the signal waits a moment only for it (TR-180).
 
         Nothing that has not entered its body does so from the press on; the wait is for bodies that run.
         """
         turn = self._turn
         self.rewriting.cancel()
         self.actions.resuming.stop()
-        if turn is None and self.actions.retrying.running:
+        if turn is None and (self.actions.retrying.running or self.events.running):
             await self.barrier.stop()
         if turn is None or turn.cancelled:
             return
@@ -516,7 +538,7 @@ class Controller:
             moving = self._move(turn, TurnStatus.CANCELLING, "stopped_by_person")
             record = self._scheduler.spawn(moving, "cancel")
             record.add_done_callback(self._scheduler.heard)  # a lost session is told by the turn itself
-            await self._scheduler.wait(record, seconds=ABORT_WAIT_SECONDS)
+            await self._scheduler.wait(record, seconds=self.barrier.limits.abort_wait_ms / 1000)
         if self._turn is not turn:
             return  # it came to its end meanwhile; the next turn is not the one that was stopped
         self.people.withdraw()
@@ -524,8 +546,13 @@ class Controller:
             turn.task.cancel()  # a late reply is neither committed nor run
         await self.barrier.stop()
         # Calls that wait their turn refuse themselves now; a disk that hangs must not hold the session.
-        if turn.task is not None and not await self._scheduler.wait(turn.task, seconds=SETTLE_SECONDS):
+        if turn.task is not None and not await self._scheduler.wait(
+            turn.task, seconds=self._share(SETTLE_WAIT)
+        ):
             turn.task.cancel()
+
+    def _share(self, of: float) -> float:
+        return of * self.barrier.limits.session_free_seconds
 
     async def close(self) -> None:
         """End the turn and give the session back. Supervised commands go on, listed (TR-206)."""
@@ -537,7 +564,10 @@ class Controller:
         while self._turn is not None:
             await self._scheduler.sleep(0.01)
         self.state = "closed"
-        await self.session.close()
+        try:
+            await self.events.end("other")
+        finally:
+            await self.session.close()
 
     # Notices ----------------------------------------------------------------------------------
 
@@ -546,49 +576,8 @@ class Controller:
         self.notify(Notice("text", {"text": delta.text, "kind": delta.kind, "stepId": step_id}))
 
     def _entry_appended(self, entry: Entry) -> None:
-        """Tell surfaces what became durable, from the entry itself: nothing else is shown as a fact."""
-        payload = entry.payload
         if entry.kind == Kind.TURN:
-            self._recorded[payload["turnId"]] = TurnStatus(payload["status"])
-        if entry.kind in (
-            Kind.TURN,
-            Kind.USER,
-            Kind.ASSISTANT,
-            Kind.QUESTION,
-            Kind.ANSWER,
-            Kind.HAND_OFF,
-            Kind.HOST,
-        ):
-            self.notify(Notice(str(entry.kind), {**payload, "position": entry.position}))
-        if entry.kind == Kind.INCIDENT:
-            shown = {key: payload.get(key) for key in ("incidentId", "state", "projected")}
-            row = row_of(entry)
-            known = {"sessionId": entry.session_id, "incidentKind": None if row is None else row.kind or None}
-            self.notify(Notice("incident", {**shown, **known, "position": entry.position}))
-        if entry.kind == Kind.ASSISTANT:
-            for call in payload["calls"]:
-                self._receipt_changed(call["attemptId"], entry)
-        elif entry.kind.startswith("attempt."):
-            self._receipt_changed(payload["attemptId"], entry)
-
-    def _receipt_changed(self, attempt_id: str, entry: Entry) -> None:
-        receipt = self.session.book.get(attempt_id)
-        if receipt is not None and receipt.state is not State.DISPATCHED:
-            for other in self._neighbours.beside(receipt) if entry.kind == Kind.STARTED else ():
-                self.notify(Notice("open_elsewhere", told_beside(attempt_id, other)))
-            facts = {"receipt": receipt, "position": entry.position, "entry": str(entry.kind)}
-            self.notify(Notice("receipt", facts))
-            if entry.kind == Kind.LATE and _said_absent(receipt):
-                # Somebody was told that it had not happened, and it had (TR-43).
-                text = f"{receipt.tool} did happen after all, although it had been called absent."
-                self.notify(Notice("effect_after_absent", {"attemptId": attempt_id, "text": text}))
-
-
-def _said_absent(receipt: Receipt) -> bool:
-    if receipt.effect_trace is EffectTrace.NONE:
-        return False
-    looked_absent = (receipt.inspection or {}).get("state") == InspectionState.ABSENT_FENCED
-    return looked_absent or receipt.has(Overlay.DENIED)
+            self._recorded[entry.payload["turnId"]] = TurnStatus(entry.payload["status"])
 
 
 __all__ = ["Controller", "Model", "Parked", "ProviderError", "TurnEnd"]

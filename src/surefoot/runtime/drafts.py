@@ -240,10 +240,10 @@ def stops_batch(receipt: Receipt, effect: Effect) -> bool:
     return receipt.state is State.FAILED and not receipt.check
 
 
-def nested_call(parent: Receipt, asked_name: str, arguments: str, scheduler: Scheduler) -> Call:
+def nested_call(turn_id: str, asked_name: str, arguments: str, scheduler: Scheduler) -> Call:
     """A call that another call or a hook makes, with ids of its own."""
     return Call(
-        turn_id=parent.turn_id,
+        turn_id=turn_id,
         call_id=scheduler.new_id("cal"),
         attempt_id=scheduler.new_id("att"),
         asked_name=asked_name,
@@ -252,8 +252,8 @@ def nested_call(parent: Receipt, asked_name: str, arguments: str, scheduler: Sch
     )
 
 
-def nested_draft(call: Call, parent_attempt_id: str, ordinal: int) -> Draft:
-    """D1 of a call that another call or a hook makes (TR-9, TR-35)."""
+def nested_draft(call: Call, parent_attempt_id: str | None, ordinal: int) -> Draft:
+    """D1 of a call that another call or a hook makes (TR-9, TR-35); one of a session's hook has no parent."""
     payload = {
         "attemptId": call.attempt_id,
         "callId": call.call_id,
@@ -261,8 +261,9 @@ def nested_draft(call: Call, parent_attempt_id: str, ordinal: int) -> Draft:
         "position": ordinal,
         "askedName": call.asked_name,
         "arguments": call.arguments,
-        "parentAttemptId": parent_attempt_id,
     }
+    if parent_attempt_id is not None:
+        payload["parentAttemptId"] = parent_attempt_id
     return Draft(Kind.DISPATCHED, payload)
 
 

@@ -106,7 +106,7 @@ async def _with_origin(session: Session, receipt: Receipt, seen: Observation) ->
 async def _observe(
     session: Session, registry: Registry, receipt: Receipt, executor: ExecutorState, seconds: float
 ) -> tuple[str | None, Observation]:
-    tool = registry.resolve(receipt.tool or "", nested=receipt.parent_attempt_id is not None)
+    tool = registry.resolve(receipt.tool or "", nested=True)  # it was started under this name
     if tool is None or tool.name != receipt.tool:
         return None, Observation("unknown", reason="target_gone")
     verifier = tool.verifier_for(receipt)

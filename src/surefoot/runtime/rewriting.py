@@ -42,6 +42,8 @@ class Rewriting:
         self.rotate: Callable[[Callable[[], Awaitable[Mapping[str, Any]]]], Awaitable[Mapping[str, Any]]]
         """Runs work while no turn is on, and refuses it while one is; set by the controller."""
         self.rotate = lambda work: work()
+        self.before: Callable[[str], Awaitable[str | None]] = _nobody_minds
+        """Asked before a compaction, `manual` or `auto`; why it must not be, or None."""
         self.window_tokens: int | None = getattr(model, "window_tokens", None)
         """The budget for one request; None leaves compaction to a person."""
         self.used_tokens = 0
@@ -82,6 +84,10 @@ class Rewriting:
     async def _compact(self, *, who: str, mid_turn: bool = False) -> Mapping[str, Any]:
         if rewriting.cut(await self._messages(), self._session.book, mid_turn=mid_turn) is None:
             return {"code": "nothing_to_compact"}
+        why = await self.before("manual" if who == "person" else "auto")
+        if why is not None:
+            self.notify(Notice("held_compaction", {"reason": why}))
+            return {"code": "hook_refused"}
         summary, stopped = await self._summary()
         if stopped:
             return {"code": "cancelled"}
@@ -156,6 +162,10 @@ class Rewriting:
                         {"attemptId": payload["attemptId"], "earlier": earlier, "text": text},
                     )
                 )
+
+
+async def _nobody_minds(trigger: str) -> str | None:
+    return None
 
 
 def _told(payload: Mapping[str, Any]) -> dict[str, Any]:

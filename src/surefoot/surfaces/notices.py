@@ -117,6 +117,15 @@ def _change(row: Facts, language: str) -> str:
     return sentence(key, language, **shown)
 
 
+def _hook_fenced(facts: Facts, language: str) -> dict[str, Any]:
+    named = {"command": clean(facts.get("command") or "?"), "event": clean(facts.get("event") or "?")}
+    return {**named, "unknown": _id(facts, "fencedBy")}
+
+
+def _held(facts: Facts, language: str) -> dict[str, Any]:
+    return {"reason": clean(facts.get("reason") or "-")}
+
+
 def _ended(facts: Facts, language: str) -> dict[str, Any]:
     code, signal = facts.get("exitCode"), facts.get("signal")
     if signal is not None:
@@ -142,4 +151,7 @@ _FILLED: Mapping[str, Callable[[Facts, str], dict[str, Any]]] = {
     "recovered_request": _recovered,
     "background_end": _ended,
     "hosted_unasked": _hosted,
+    "hook_fenced": _hook_fenced,
+    "held_words": _held,
+    "held_compaction": _held,
 }

@@ -145,6 +145,24 @@ NOTICES: Mapping[str, Texts] = {
         "{attempt} 重复了 {earlier}，后者已有定论，模型只在笔记中看到它。",
         "{attempt} 重複了 {earlier}，後者已有定論，模型只在筆記中看到它。",
     ),
+    "hook_fenced": (
+        "The hook {command} ({event}) did not run: it may write where {unknown} may have happened. A hook that only "
+        'reads passes; say so in your settings with class = "READ_ONLY".',
+        "钩子 {command}（{event}）没有运行：{unknown} 可能已发生，而它可能写入同一处。"
+        '只读的钩子可以通过，请在你的设置中注明 class = "READ_ONLY"。',
+        "掛鉤 {command}（{event}）沒有執行：{unknown} 可能已發生，而它可能寫入同一處。"
+        '唯讀的掛鉤可以通過，請在你的設定中註明 class = "READ_ONLY"。',
+    ),
+    "held_words": (
+        "A hook of yours held these words back; no turn began: {reason}",
+        "你的一个钩子拦下了这段话，没有开始新的一轮：{reason}",
+        "你的一個掛鉤攔下了這段話，沒有開始新的一輪：{reason}",
+    ),
+    "held_compaction": (
+        "A hook of yours held the compaction back; the view stays as it is: {reason}",
+        "你的一个钩子拦下了压缩，视图保持不变：{reason}",
+        "你的一個掛鉤攔下了壓縮，檢視保持不變：{reason}",
+    ),
     "recovery_not_recorded": (
         "The record of this recovery could not be written: {cause}",
         "这次恢复的记录无法写入：{cause}",
