@@ -10,7 +10,7 @@ No picture shows an argument that a card would hide: a call is named by its reda
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -115,6 +115,19 @@ def run_of(
     folds = _folds(entries, bars, deaths)
     run = Run(session_id, bars, folds, _calls(told, deaths), start, max(end, start))
     return replace(run, bars=[_torn(bar, deaths) for bar in bars])
+
+
+def facts(run: Run) -> dict[str, Any]:
+    """The facts of the pictures as JSON."""
+    return {
+        "session_id": run.session_id,
+        "start_ms": run.start_ms,
+        "end_ms": run.end_ms,
+        "lanes": run.lanes,
+        "bars": [asdict(bar) for bar in run.bars],
+        "folds": [asdict(fold) for fold in run.folds],
+        "calls": [{"key": key, "died_after": died} for key, died in run.calls],
+    }
 
 
 def _call_bar(receipt: Mapping[str, Any]) -> Bar | None:

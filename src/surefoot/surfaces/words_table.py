@@ -390,6 +390,7 @@ SENTENCES: Mapping[str, Texts] = {
         "{command} · 行程 {pid} · {age} · 記錄 {log} · 停止：{stop}",
     ),
     "head_background": ("in the background:", "在后台运行：", "在背景執行："),
+    "log_tail": ("log {log}", "日志 {log}", "日誌 {log}"),
     "survivor": (
         "{command} of {attempt} still runs, pid {pid}, log {log}",
         "{attempt} 的 {command} 仍在运行，进程 {pid}，日志 {log}",
@@ -511,6 +512,8 @@ SENTENCES: Mapping[str, Texts] = {
         "工具|规则|类别|范围|核实|理由|作用",
         "工具|規則|類別|範圍|核實|理由|作用",
     ),
+    "head_models": ("|model|wire|contract|url", "|模型|协议|契约|地址", "|模型|協定|契約|位址"),
+    "head_keys": ("endpoint|key|where", "端点|密钥|来源", "端點|金鑰|來源"),
     "head_checks": ("status|check|what was found", "状态|检查|结果", "狀態|檢查|結果"),
     "turn_failed": (
         "this turn ended without an answer: {reason}",

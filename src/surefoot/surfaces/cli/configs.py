@@ -21,7 +21,7 @@ from surefoot.errors import SettingsError, UsageError
 from surefoot.settings_files import left_out
 from surefoot.settings_table import SETTINGS, form_of
 from surefoot.surfaces import plain
-from surefoot.surfaces.cli.output import complain, say_lines
+from surefoot.surfaces.cli.output import complain, say_json, say_lines
 
 
 @click.group()
@@ -223,7 +223,8 @@ def _below(place: dict[str, Any], part: str) -> dict[str, Any]:
 
 
 @config.command()
-def check() -> None:
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def check(as_json: bool) -> None:
     """Read every settings file and say what is wrong with it."""
     from surefoot.app import examine
     from surefoot.offering import unmatched
@@ -233,6 +234,9 @@ def check() -> None:
     complain(warnings)
     examine(settings)
     count = len(warnings)
+    if as_json:
+        say_json({"ok": not count, "warnings": warnings})
+        return
     click.echo("settings: " + (f"{count} warning{'s' * (count > 1)}" if count else "ok"))
 
 
@@ -261,9 +265,14 @@ def _shown(value: Any) -> str:
 @click.command()
 @click.argument("directory", required=False, type=click.Path(exists=True, file_okay=False))
 @click.option("--revoke", is_flag=True, help="Take the word back.")
-def trust(directory: str | None, revoke: bool) -> None:
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def trust(directory: str | None, revoke: bool, as_json: bool) -> None:
     """Accept this project's settings files, MCP servers and packs as they are now."""
     root = project_root(Path(directory or "."))
     set_trust(places(os.environ), root, trusted=not revoke)
-    names = ", ".join(left_out(root)) or "no settings files yet"
+    files = list(left_out(root))
+    if as_json:
+        say_json({"root": str(root), "trusted": not revoke, "files": files})
+        return
+    names = ", ".join(files) or "no settings files yet"
     click.echo(f"{root}: {'no longer trusted' if revoke else 'trusted'} ({names})")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
@@ -96,13 +97,31 @@ def contract() -> None:
 
 @contract.command()
 @click.argument("identity")
-def show(identity: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def show(identity: str, as_json: bool) -> None:
     """The resolved contract, each key with its origin."""
-    from surefoot import app
+    from surefoot.providers import contracts
     from surefoot.surfaces.cli.reading import settings_here
 
-    rows = app.contract_table(identity, settings_here())
-    say_lines(plain.table([[str(cell) for cell in row] for row in rows]))
+    folder = settings_here().places.settings_folder / "contracts"
+    own = [folder] if folder.is_dir() else []
+    if not as_json:
+        say_lines(contracts.show(identity, own))
+        return
+    found = contracts.resolve(identity, own)
+    keys = {key: {"value": plain_value(found[key]), "origin": found.origin[key]} for key in sorted(found)}
+    say_json({"id": identity, "digest": found.digest, "keys": keys})
+
+
+def plain_value(value: Any) -> Any:
+    """A frozen value as JSON has it."""
+    if isinstance(value, Mapping):
+        return {str(key): plain_value(item) for key, item in value.items()}
+    if isinstance(value, tuple | list | set | frozenset):
+        return [
+            plain_value(item) for item in (sorted(value) if isinstance(value, set | frozenset) else value)
+        ]
+    return value
 
 
 @click.command()

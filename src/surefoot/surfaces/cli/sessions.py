@@ -233,7 +233,8 @@ session.add_command(rm_command)
 
 @session.command("fork")
 @click.argument("reference", shell_complete=completing.sessions)
-def fork_(reference: str) -> None:
+@click.option("--json", "as_json", is_flag=True, help="As JSON.")
+def fork_(reference: str, as_json: bool) -> None:
     """Begin a session with another one's conversation and its open calls; nothing of that one changes."""
     from surefoot import app as wiring
 
@@ -244,6 +245,9 @@ def fork_(reference: str) -> None:
             return await opened.fork(reference)
 
     forked = reading.run(work)
+    if as_json:
+        say_json({"session_id": forked})
+        return
     say_lines([f"forked: {forked}", f"go on: surefoot -r {forked}"])
 
 

@@ -13,7 +13,7 @@ import click
 from surefoot.errors import UsageError
 from surefoot.surfaces import pictures, pictures_svg, plain
 from surefoot.surfaces.cli import completing, reading
-from surefoot.surfaces.cli.output import look_here, say_lines
+from surefoot.surfaces.cli.output import look_here, say_json, say_lines
 
 
 @click.command()
@@ -21,14 +21,21 @@ from surefoot.surfaces.cli.output import look_here, say_lines
 @click.option("--text", "as_text", is_flag=True, help="As text, which is also what it is without a flag.")
 @click.option("--svg", "as_svg", is_flag=True, help="As one SVG: surefoot timeline --svg > run.svg")
 @click.option("--strip", is_flag=True, help="The run strip alone: one cell per call.")
+@click.option("--json", "as_json", is_flag=True, help="The facts of the picture, as JSON.")
 @click.option("--theme", type=click.Choice(list(pictures_svg.THEMES)), default="light", help="Of the SVG.")
 @click.option("--width", type=click.IntRange(40, 4000), help="Columns of the text, pixels of the SVG.")
 def timeline(
-    reference: str | None, as_text: bool, as_svg: bool, strip: bool, theme: str, width: int | None
+    reference: str | None,
+    strip: bool,
+    theme: str,
+    width: int | None,
+    **forms: bool,
 ) -> None:
     """What ran when in a session, and where its process died."""
-    if as_text and as_svg:
-        raise UsageError("Choose one of --text and --svg.", next_command="surefoot timeline --svg > run.svg")
+    if sum(forms.values()) > 1:
+        raise UsageError(
+            "Choose one of --text, --svg and --json.", next_command="surefoot timeline --svg > run.svg"
+        )
     settings = reading.settings_here()
     look = look_here(settings.language)
 
@@ -38,7 +45,10 @@ def timeline(
         return pictures.run_of(row.session_id, entries, receipts, died=died)
 
     run = reading.run(work)
-    if as_svg:
+    if forms["as_json"]:
+        say_json(pictures.facts(run))
+        return
+    if forms["as_svg"]:
         drawn = (
             pictures_svg.strip_svg(run, look.language, theme=theme)
             if strip
