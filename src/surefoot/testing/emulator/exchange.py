@@ -27,7 +27,7 @@ from surefoot.testing.emulator import (
     tampering,
 )
 from surefoot.testing.emulator.bodies import Refusal
-from surefoot.testing.emulator.fault_plan import Fault, FaultPlan, ReplyShape, Seen
+from surefoot.testing.emulator.fault_plan import STALLING, Fault, FaultPlan, ReplyShape, Seen
 from surefoot.testing.emulator.issuing import account_of
 from surefoot.testing.emulator.profiles import Profile
 from surefoot.testing.emulator.replies import ChatReply
@@ -323,9 +323,8 @@ class Exchange:
         if "cut_at" in action:
             out.cut = place_of(action["cut_at"], out.pieces)
         if "stall_at" in action:
-            stall = (
-                action["stall_at"] if isinstance(action["stall_at"], dict) else {"events": action["stall_at"]}
-            )
+            at, beside = action["stall_at"], {key: action[key] for key in STALLING & set(action)}
+            stall = {**beside, **(at if isinstance(at, dict) else {"events": at})}
             out.stall = place_of(stall, out.pieces)
             out.stall_seconds = _seconds(stall.get("seconds"))
             out.keep_alive = bool(stall.get("keep_alive"))

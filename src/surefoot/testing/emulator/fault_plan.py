@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.testing.emulator.bodies import NAMED_KNOBS
+from surefoot.testing.emulator.bodies import BODY_FORMS, NAMED_KNOBS
 
 STAGES = ("before_validate", "refusal", "after_validate", "reply")
 """When a fault is looked for. `refusal` is the moment in which a rule refuses; `reply` comes after the
@@ -28,6 +28,8 @@ REPLYING = frozenset(
 )
 COMPANIONS = frozenset({"body", "raw", "message", "type", "code", "param"})
 """Details of a `status` fault."""
+STALLING = frozenset({"seconds", "keep_alive"})
+"""Details of `stall_at`; they may stand inside it or beside it."""
 MODES: dict[str, set[Any]] = {
     "index_mode": {"gap", "missing", "all_zero", "two_in_one_chunk", "reverse"},
     "id_mode": {
@@ -68,6 +70,8 @@ _NOT_ON: dict[str, frozenset[str]] = {
     ),
 }
 """Knobs and modes that a wire has no form for; a fault that names one never fires there."""
+_NUMBERS = ("truncate_args", "stream_error_at", "overflow_at")
+_PLACES = ("cut_at", "stall_at")
 _MATCHES = {"profile", "path", "session", "nth", "body_sha", "body_contains"}
 
 
@@ -113,15 +117,27 @@ class Fault:
     digests: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
-        unknown = set(self.action) - REFUSING - REPLYING - COMPANIONS
+        if not (isinstance(self.action, dict) and isinstance(self.match, dict)):
+            raise ValueError("a fault's action and match are objects")
+        known_knobs = REFUSING | REPLYING | COMPANIONS | STALLING
+        unknown = set(self.action) - known_knobs
         if unknown or not self.action:
-            raise ValueError(f"fault knob {sorted(unknown)!r} is not known")
+            known = ", ".join(sorted(known_knobs))
+            raise ValueError(f"fault knob {sorted(unknown)!r} is not known; the knobs are {known}")
+        if COMPANIONS & set(self.action) and not REFUSING & set(self.action):
+            raise ValueError(f"{', '.join(sorted(self.action))}: details of a fault that has a status")
+        if STALLING & set(self.action) and "stall_at" not in self.action:
+            raise ValueError(f"{', '.join(sorted(self.action))}: details of a fault that has a stall_at")
         for knob, words in MODES.items():
-            if knob in self.action and self.action[knob] not in words:
-                shown = ", ".join(sorted(str(word) for word in words))
-                raise ValueError(f"{knob}={self.action[knob]!r}: choose one of {shown}")
+            if knob in self.action:
+                _one_of(knob, self.action[knob], words)
+        if "body" in self.action:
+            _one_of("body", self.action["body"], {*BODY_FORMS, *(("raw",) if "raw" in self.action else ())})
+        _check_values(self.action)
         if set(self.match) - _MATCHES:
             raise ValueError(f"match keys are {', '.join(sorted(_MATCHES))}, not {sorted(self.match)!r}")
+        if not _is_number(self.count):
+            raise ValueError(f"count={self.count!r}: a number, -1 for always")
         if not self.stage:
             self.stage = self._usual_stage()
         if self.stage not in STAGES:
@@ -180,6 +196,40 @@ class Fault:
         if ("signature_mode" in knobs or "unsigned" in modes) and not shape.signed:
             return False
         return shape.stream or not (knobs & NEEDS_STREAM or modes & _STREAM_MODES)
+
+
+def _one_of(knob: str, value: Any, words: set[Any]) -> None:
+    if not isinstance(value, (str, int)) or value not in words:
+        shown = ", ".join(sorted(str(word) for word in words))
+        raise ValueError(f"{knob}={value!r}: choose one of {shown}")
+
+
+def _check_values(action: dict[str, Any]) -> None:
+    """Refuse a value that no reply could be bent by, while there is somebody to tell."""
+    status = action.get("status", 400)
+    if not (_is_number(status) and 200 <= status <= 599):
+        raise ValueError(f"status={status!r}: an HTTP status from 200 to 599")
+    for knob in _NUMBERS:
+        if knob in action and not _is_number(action[knob]):
+            raise ValueError(f"{knob}={action[knob]!r}: a number")
+    for knob in _PLACES:
+        if knob in action and not (_is_number(action[knob]) or isinstance(action[knob], dict)):
+            raise ValueError(
+                f"{knob}={action[knob]!r}: a number of events, or an object such as {{'bytes': 10}}"
+            )
+    if not isinstance(action.get("headers", {}), dict):
+        raise ValueError("headers: an object of names and values")
+    edits = action.get("tamper_request", [])
+    if not (isinstance(edits, list) and all(isinstance(one, dict) and one.get("path") for one in edits)):
+        raise ValueError(
+            "tamper_request: a list of {'path': [...], 'remove': true} or {'path': [...], 'value': ...}"
+        )
+    if not isinstance(action.get("lenient", []), list):
+        raise ValueError("lenient: a list of rule ids")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 class FaultPlan:

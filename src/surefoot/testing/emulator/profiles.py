@@ -21,6 +21,10 @@ _MINIMAX = frozenset({"MM-01", "MM-02", "MM-03"})
 _DEEPSEEK_ANTHROPIC = frozenset({"AN-01", "AN-03", "AN-04", "AN-05", "DS-04", "DS-07"})
 
 
+KNOBS = frozenset({"v4_mode", "empty_ok", "allow_prefill", "reasoning_protocol", "octet_stream", "upstream"})
+"""The variants a profile may be turned to."""
+
+
 @dataclass(frozen=True, slots=True)
 class Profile:
     """One emulated endpoint on one wire."""

@@ -17,7 +17,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-_SECRET_HEADERS = ("authorization", "x-api-key", "cookie", "api-key")
+_SECRET_HEADERS = frozenset(
+    {"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"}
+    | {"x-amz-security-token"}
+)
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,20 +67,26 @@ class Script:
             raise ValueError(f"by={self.by!r}: choose requests or history")
         if self.then not in BEHAVIOURS:
             raise ValueError(f"then={self.then!r}: choose one of {', '.join(BEHAVIOURS)}")
+        if not isinstance(self.steps, list):
+            raise ValueError("steps: a list of steps")
         for step in self.steps:
             _check_step(step)
 
 
-def _check_step(step: dict[str, Any]) -> None:
+def _check_step(step: Any) -> None:
+    if not isinstance(step, dict):
+        raise ValueError(f"a step is an object, not {step!r}")
     if set(step) - _STEP_KEYS:
         raise ValueError(f"step keys are {', '.join(sorted(_STEP_KEYS))}, not {sorted(step)!r}")
     if step.get("behaviour") not in (None, *BEHAVIOURS):
         raise ValueError(f"behaviour {step['behaviour']!r}: choose one of {', '.join(BEHAVIOURS)}")
     if "hosted_effect" in step and step["hosted_effect"] not in KINDS:
         raise ValueError(f"hosted_effect {step['hosted_effect']!r}: choose one of {', '.join(KINDS)}")
+    if not isinstance(step.get("many_calls", {}), (dict, int)):
+        raise ValueError("many_calls: a number, or an object with n, name and args")
     for call in step.get("calls") or ():
-        if "name" not in call or set(call) - _CALL_KEYS:
-            raise ValueError(f"call keys are {', '.join(sorted(_CALL_KEYS))}, not {sorted(call)!r}")
+        if not isinstance(call, dict) or "name" not in call or set(call) - _CALL_KEYS:
+            raise ValueError(f"call keys are {', '.join(sorted(_CALL_KEYS))}, not {call!r}")
 
 
 @dataclass(slots=True)
@@ -132,7 +139,8 @@ class Scripts:
 
     def _say(self, step: dict[str, Any], profile: Profile, session: str, request: dict[str, Any]) -> Spoken:
         key = (profile.name, session)
-        behaviour = step.get("behaviour")
+        step = {**step, "behaviour": _behaviour(step)}
+        behaviour = step["behaviour"]
         calls, text = self._wished(step, key, request)
         spoken = Spoken(text=text, thinking=str(step.get("thinking") or ""))
         if behaviour == "omit_reasoning":
@@ -171,7 +179,7 @@ class Scripts:
             calls = [c for c in calls if not has_called(request, c["name"], json.loads(_argument_text(c)))]
             text = "" if calls else (text or "The call was made.")
         elif behaviour == "many_calls":
-            calls = many_calls(step.get("many_calls") or {})
+            calls = many_calls(step.get("many_calls"), calls)
         return calls, text
 
     def _issue_id(self, profile: Profile, key: tuple[str, str], name: str, at: tuple[int, bool]) -> str:
@@ -226,11 +234,21 @@ def _argument_text(call: dict[str, Any]) -> str:
     return json.dumps(call.get("args") or {}, ensure_ascii=False)
 
 
-def many_calls(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """`n` calls of one tool; `{n}` in a text argument becomes the number of the call, from 1."""
-    arguments = spec.get("args") or {}
-    calls = []
-    for number in range(1, int(spec.get("n", 2)) + 1):
+def _behaviour(step: dict[str, Any]) -> str | None:
+    """The behaviour of a step; a key that means nothing without one stands for it."""
+    named = step.get("behaviour")
+    implied = next((key for key in ("many_calls", "search_with_sources") if step.get(key) is not None), None)
+    return str(named) if named is not None else implied
+
+
+def many_calls(spec: Any, calls: Sequence[dict[str, Any]] = ()) -> list[dict[str, Any]]:
+    """`n` calls of one tool, given beside it or as the step's own call; `{n}` in a text argument becomes
+    the number of the call, from 1."""
+    given = spec if isinstance(spec, dict) else {"n": 2 if spec is None else spec}
+    template = {**(calls[0] if calls else {"name": ""}), **given}
+    arguments = template.get("args") or {}
+    made = []
+    for number in range(1, int(template.get("n", 2)) + 1):
         filled = {k: v.replace("{n}", str(number)) if isinstance(v, str) else v for k, v in arguments.items()}
-        calls.append({"name": spec.get("name", ""), "args": filled})
-    return calls
+        made.append({"name": template["name"], "args": filled})
+    return made

@@ -23,7 +23,7 @@ from surefoot.testing.emulator import bodies
 from surefoot.testing.emulator.bodies import Refusal
 from surefoot.testing.emulator.exchange import Exchange, Rooms, refused
 from surefoot.testing.emulator.fault_plan import Fault, FaultPlan
-from surefoot.testing.emulator.profiles import PATHS, WIRES
+from surefoot.testing.emulator.profiles import KNOBS, PATHS, WIRES
 from surefoot.testing.emulator.request_log import LogEntry, RequestLog
 from surefoot.testing.emulator.scripts import Script, Scripts
 from surefoot.testing.emulator.stored import Stored
@@ -83,6 +83,12 @@ class Emulator:
 
     def set_knobs(self, profile: str, *, wire: str = "chat", **knobs: str | bool) -> None:
         """Choose a variant of a profile, e.g. `v4_mode="tool_turns"`, `allow_prefill=True`."""
+        if profile not in self.wires.get(wire, {}):
+            raise ValueError(f"profile {profile!r} is not known on the wire {wire!r}")
+        if set(knobs) - KNOBS:
+            raise ValueError(f"knobs are {', '.join(sorted(KNOBS))}, not {sorted(knobs)!r}")
+        if "upstream" in knobs and knobs["upstream"] not in self.wires["chat"]:
+            raise ValueError(f"upstream={knobs['upstream']!r}: a profile of the Chat wire")
         old = self.wires[wire][profile]
         self.wires[wire][profile] = dataclasses.replace(old, knobs={**old.knobs, **knobs})
 
@@ -175,6 +181,10 @@ class Emulator:
 
     async def _model(self, request: Request, connection: Connection) -> None:
         name, _, rest = request.path.lstrip("/").partition("/")
+        wanted = "GET" if rest == "v1/models" else "POST"
+        if request.method != wanted and (rest in PATHS or rest == "v1/models"):
+            await connection.send(_wrong_method(request, wanted), self.waiting)
+            return
         if rest == "v1/models" and any(name in profiles for profiles in self.wires.values()):
             listed = {"object": "list", "data": [{"id": "scripted", "object": "model", "owned_by": name}]}
             await connection.send(Outgoing(200, [bodies.dumped(listed)]), self.waiting)
@@ -202,18 +212,22 @@ class Emulator:
             self.log.note(entry)
 
     def _control(self, request: Request) -> Outgoing:
+        command = request.path.removeprefix("/_ctl/")
+        wanted = "GET" if command in _READING else "POST"
+        if request.method != wanted:
+            return _wrong_method(request, wanted)
         try:
-            answer = self._commanded(request.path.removeprefix("/_ctl/"), json.loads(request.body or b"{}"))
-        except (ValueError, TypeError, KeyError) as error:
+            answer = self._commanded(command, _given(request.body))
+        except ValueError as error:
             return Outgoing(400, [bodies.dumped({"error": {"message": str(error)}})])
         return Outgoing(200, [bodies.dumped(answer)])
 
     def _commanded(self, command: str, given: Any) -> Any:
         if command == "script":
-            for script in given if isinstance(given, list) else [given]:
+            for script in _each(given, "steps", {"steps", "profile", "session", "by", "then"}):
                 self.scripts.add(Script(**script))
         elif command == "fault":
-            for fault in given if isinstance(given, list) else [given]:
+            for fault in _each(given, "action", {"action", "match", "stage", "count"}):
                 self.plan.add(Fault(**fault))
         elif command == "reset":
             self.reset()
@@ -226,9 +240,38 @@ class Emulator:
         elif command == "hosted":
             return self.hosted
         elif command == "knobs":
-            self.set_knobs(given["profile"], wire=given.get("wire", "chat"), **given["knobs"])
+            for one in _each(given, "profile", {"profile", "wire", "knobs"}):
+                self.set_knobs(one["profile"], wire=one.get("wire", "chat"), **one.get("knobs", {}))
         elif command == "waiting":
             return {"waiting": self.waiting.now_waiting}
         else:
             raise ValueError(f"no control path {command!r}")
         return {"ok": True}
+
+
+_READING = frozenset({"log", "faults", "hosted", "waiting"})
+"""Control paths that are read; all others change something and are posted to."""
+
+
+def _given(body: bytes) -> Any:
+    try:
+        return json.loads(body or b"{}")
+    except ValueError as error:
+        raise ValueError(f"the body is not JSON: {error}") from None
+
+
+def _each(given: Any, needed: str, keys: set[str]) -> list[dict[str, Any]]:
+    """One object or a list of them, each with the key it cannot do without."""
+    each = given if isinstance(given, list) else [given]
+    for one in each:
+        if not isinstance(one, dict) or needed not in one or set(one) - keys:
+            told = sorted(one) if isinstance(one, dict) else one
+            raise ValueError(
+                f"give an object with {needed!r}; its keys are {', '.join(sorted(keys))}, not {told!r}"
+            )
+    return each
+
+
+def _wrong_method(request: Request, wanted: str) -> Outgoing:
+    text = f"{request.method} is not taken here. Use {wanted}."
+    return Outgoing(405, [bodies.dumped({"error": {"message": text}})], {"allow": wanted})

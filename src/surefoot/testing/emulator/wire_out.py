@@ -13,7 +13,14 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 HEAD_BYTES = 64 * 1024
-REASONS = {200: "OK", 400: "Bad Request", 401: "Unauthorized", 404: "Not Found", 413: "Payload Too Large"}
+REASONS = {
+    200: "OK",
+    400: "Bad Request",
+    401: "Unauthorized",
+    404: "Not Found",
+    405: "Method Not Allowed",
+    413: "Payload Too Large",
+}
 
 
 class BadRequest(Exception):
