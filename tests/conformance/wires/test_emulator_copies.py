@@ -33,7 +33,7 @@ async def emulator() -> AsyncIterator[Emulator]:
 
 def openai_client(url: str) -> openai.AsyncOpenAI:
     http = openai.DefaultAsyncHttpxClient(verify=CERTIFICATES)
-    return openai.AsyncOpenAI(base_url=url, api_key="sk-test", max_retries=0, timeout=10, http_client=http)
+    return openai.AsyncOpenAI(base_url=url, api_key="sk-test", max_retries=0, timeout=90, http_client=http)
 
 
 async def ask(emulator: Emulator, profile: str, messages: list[Any], *, stream: bool = False) -> Any:
@@ -283,3 +283,27 @@ def test_we_20_the_validator_agrees_on_every_pair_of_a_copy(
     assert rules.refusing(rules.check(request, contract)) == []
     named = {finding.rule for finding in rules.check({**request, "messages": refused}, contract)}
     assert rule in named or named & SAME.get(rule, set())
+
+
+@pytest.mark.parametrize("upstream", ["deepseek", "kimi", "mimo"])
+async def test_rt_03_a_router_hands_its_form_of_reasoning_to_the_endpoint_behind_it(
+    emulator: Emulator, upstream: str
+) -> None:
+    emulator.set_knobs("openrouter", upstream=upstream)
+    emulator.script([{"thinking": "I look.", "text": "So.", "calls": [{"name": "look"}]}, {"text": "Seen."}])
+    async with openai.AsyncOpenAI(
+        base_url=emulator.base_url("openrouter"), api_key="sk-x", max_retries=0
+    ) as client:
+        tools: Any = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]
+        history: Any = [{"role": "user", "content": "Look."}]
+        first = await client.chat.completions.create(model="m", messages=history, tools=tools)
+        said = first.choices[0].message.model_dump(exclude_none=True)
+        assert said["reasoning_details"]
+        answer = {"role": "tool", "tool_call_id": said["tool_calls"][0]["id"], "content": "a cat"}
+        whole = await client.chat.completions.create(
+            model="m", messages=[*history, said, answer], tools=tools
+        )
+        assert whole.choices[0].message.content == "Seen."
+        del said["reasoning_details"]
+        with pytest.raises(openai.BadRequestError):
+            await client.chat.completions.create(model="m", messages=[*history, said, answer], tools=tools)

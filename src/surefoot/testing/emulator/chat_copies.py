@@ -68,6 +68,26 @@ def orphan(rules: frozenset[str], call_id: str, before: str) -> Iterator[Refusal
         yield Refusal(("OC-02",), text, type="invalid_request_message_order", code="3230")
 
 
+def routed(request: dict[str, Any], own: str | None, upstream: str | None) -> dict[str, Any]:
+    """The request as a router passes it on: its form of reasoning in the field of the endpoint behind it (RT-03)."""
+    messages = request.get("messages")
+    if (
+        own != "reasoning_details"
+        or upstream in (None, own, "thought_signature")
+        or not isinstance(messages, list)
+    ):
+        return request
+    return {**request, "messages": [_translated(message, str(upstream)) for message in messages]}
+
+
+def _translated(message: Any, field: str) -> Any:
+    details = message.get("reasoning_details") if isinstance(message, dict) else None
+    if not isinstance(details, list) or field in message:
+        return message
+    texts = [str(one.get("text") or one.get("summary") or "") for one in details if isinstance(one, dict)]
+    return {**message, field: "".join(texts)}
+
+
 def call_refusals(rules: frozenset[str], call: dict[str, Any]) -> Iterator[Refusal]:
     """One call of an assistant message."""
     call_id = str(call.get("id"))

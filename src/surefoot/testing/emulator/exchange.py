@@ -132,7 +132,8 @@ class Exchange:
             return responses_rules.check(body, self.profile, self.rooms.stored, account=self.account, off=off)
         if self.profile.wire == "anthropic":
             return anthropic_rules.check(body, self.profile, off, self.beta)
-        return chat_rules.check(body, self.upstream, off)
+        passed_on = chat_copies.routed(body, self.profile.reasoning_field, self.upstream.reasoning_field)
+        return chat_rules.check(passed_on, self.upstream, off)
 
     def _brings_signature(self, body: dict[str, Any]) -> bool:
         if self.profile.wire == "responses":
