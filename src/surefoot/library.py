@@ -14,6 +14,7 @@ Used as a plain `with`, the same objects take no `await`.
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import functools
 import inspect
 import json
@@ -123,24 +124,29 @@ class GuardedSession:
 
         `effect` is one of the four classes; `reach` names what it touches; `declared` are further fields
         of `surefoot.Tool` (`verifier`, `time_limit_seconds`, `key_argument`, …). A parameter named
-        `attempt` is filled with the `LiveAttempt`: key, deadline, ids. The guarded function takes keyword
-        arguments that are JSON, and `identity=` for a call that a retrying caller may ask for twice.
+        `attempt` is filled with the `LiveAttempt`: key, deadline, ids. The guarded function takes the same
+        arguments, which must be JSON, and `identity=` for a call that a retrying caller may ask for twice.
 
-        Raises: as `runtime.guarded.Guarded.call`.
+        Gives the function's result as JSON gives it back.
+
+        Raises: here `UsageError` for a declaration that cannot hold; each call `OutcomeUnknown` (it may have
+        happened: decide first), `WriteFenced` (it overlaps an open call; nothing ran), `ToolError` (it ran and
+        failed, or was refused), `ReceiptNotWritten` (its start is not durable; nothing ran).
         """
         tool = tool_of(function, effect=effect, reach=reach, name=name, **declared)
         self._entered().add(tool)
         self._entered().declare(tool)
 
-        async def call(*, identity: str | None = None, **arguments: Any) -> Any:
-            return json.loads(await self._entered().call(tool, arguments, identity=identity))
+        async def call(*positional: Any, identity: str | None = None, **arguments: Any) -> Any:
+            named = _by_name(function, positional, arguments)
+            return json.loads(await self._entered().call(tool, named, identity=identity))
 
         if self._bridge is None:
             return functools.wraps(function)(call)
         bridge = self._bridge
 
-        def call_and_wait(*, identity: str | None = None, **arguments: Any) -> Any:
-            return bridge.run(call(identity=identity, **arguments))
+        def call_and_wait(*positional: Any, identity: str | None = None, **arguments: Any) -> Any:
+            return bridge.run(call(*positional, identity=identity, **arguments))
 
         return functools.wraps(function)(call_and_wait)
 
@@ -245,11 +251,24 @@ def tool_of(
     name: str | None = None,
     **declared: Any,
 ) -> Tool:
-    """A tool whose body is `function`; its parameters become the JSON Schema of the arguments."""
+    """A tool whose body is `function`; its parameters become the JSON Schema of the arguments.
+
+    Raises: `UsageError` for a class, a reach or a field that is none.
+    """
     from surefoot.core.effects import Effect
     from surefoot.core.model import EffectClass
     from surefoot.runtime.tools import Tool
 
+    classes = [member.value for member in EffectClass]
+    if effect not in classes:
+        raise UsageError(f"{function.__name__}: effect {effect!r} is none of {', '.join(classes)}.")
+    if isinstance(reach, str):
+        raise UsageError(f"{function.__name__}: reach is a list of places; write [{reach!r}].")
+    wrong = sorted(set(declared) - {field.name for field in dataclasses.fields(Tool)})
+    if wrong:
+        raise UsageError(
+            f"{function.__name__}: {wrong[0]!r} is no field of surefoot.Tool; help(surefoot.Tool) lists them."
+        )
     effect_class = EffectClass(effect)
     members = () if effect_class is EffectClass.READ_ONLY else tuple(sorted(reach))
     wants_attempt = "attempt" in inspect.signature(function).parameters
@@ -273,6 +292,15 @@ def tool_of(
         effect=Effect(effect_class, members),
         **declared,
     )
+
+
+def _by_name(
+    function: Callable[..., Any], positional: Sequence[Any], arguments: dict[str, Any]
+) -> dict[str, Any]:
+    """Arguments by their names, as a receipt holds them. Raises `TypeError` as the function itself would."""
+    if not positional:
+        return arguments
+    return dict(inspect.signature(function).bind_partial(*positional, **arguments).arguments)
 
 
 def _as_text(value: Any) -> str:
@@ -324,6 +352,8 @@ def open(directory: Path | str | None = None, *, ledger: Path | str | None = Non
     """Open the ledger of a project for guarded calls.
 
     `directory` is where the program works (the current one by default); `ledger` moves ledgers and
-    settings to a folder of your own instead of the person's.
+    settings to a folder of your own instead of the person's. Nothing is read before the `with` is entered.
+
+    Raises: when it is entered, `SettingsError`, `LedgerError` (damaged, newer, locked, a full disk).
     """
     return Opened(directory, ledger)

@@ -6,9 +6,12 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_world import SUREFOOT, World
+
+import surefoot
 
 TOLD = re.compile(r"SF-[A-Z-]+: [^\n]+\.\nnext: [^\n]+\n")
 
@@ -23,7 +26,7 @@ def settings(world: World, text: str) -> Path:
 def shell(world: World, line: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["bash", "-c", line.replace("surefoot", shlex.join(SUREFOOT), 1)], cwd=world.project, env=world.environ,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=False,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
 
@@ -126,3 +129,32 @@ def test_ux_57_a_place_where_no_ledger_can_be_made_is_no_healthy_one(world: Worl
     world.more["SUREFOOT_HOME"] = str(world.home / "file/below")
     doctor = world.run("doctor")
     assert doctor.returncode == 1 and f"nothing can be written in {world.home / 'file'}" in doctor.stdout
+
+
+def charge(cents: int, currency: str = "EUR") -> str:
+    return f"{cents} {currency}"
+
+
+def test_ux_101_a_guarded_function_is_called_as_the_function_itself(tmp_path: Path) -> None:
+    with surefoot.open(ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        pay = session.guard(charge, effect="NON_IDEMPOTENT", reach=["host:bank.example"])
+        assert pay(500, "CHF") == pay(500, currency="CHF") == pay(cents=500, currency="CHF") == "500 CHF"
+        with pytest.raises(TypeError):
+            pay(500, cents=500)
+
+
+@pytest.mark.parametrize(
+    ("declared", "told"),
+    [
+        ({"effect": "NONIDEMPOTENT"}, "effect 'NONIDEMPOTENT' is none of READ_ONLY, "),
+        ({"reach": "host:bank.example"}, "reach is a list of places; write ['host:bank.example']"),
+        ({"verifer": None}, "'verifer' is no field of surefoot.Tool"),
+    ],
+)
+def test_ux_101_a_declaration_that_cannot_hold_is_refused_with_what_can(
+    tmp_path: Path, declared: dict[str, Any], told: str
+) -> None:
+    with surefoot.open(ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        with pytest.raises(surefoot.UsageError) as refused:
+            session.guard(charge, **declared)
+        assert told in str(refused.value)

@@ -81,7 +81,7 @@ def get(name: str, as_json: bool) -> None:
     say_lines([json.dumps(found[name], ensure_ascii=False) if as_json else _shown(found[name])])
 
 
-@config.command("set")
+@config.command("set", short_help="Write one setting into your own settings file.")
 @click.argument("name")
 @click.argument("value")
 def set_(name: str, value: str) -> None:

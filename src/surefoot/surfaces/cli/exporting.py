@@ -26,7 +26,7 @@ from surefoot.surfaces.cli.output import complain, is_person_here, look_here, sa
 from surefoot.surfaces.words_export import told
 
 
-@click.command("export")
+@click.command("export", short_help="A session with receipts and evidence, secrets taken out.")
 @click.argument("reference", required=False, shell_complete=completing.sessions)
 @click.option("--format", "form", type=click.Choice(["json", "md"]), default=None, help="json when not said.")
 @click.option("-o", "--output", "file", type=click.Path(dir_okay=False), help="Into this new file.")

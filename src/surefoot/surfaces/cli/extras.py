@@ -6,6 +6,7 @@ printing of tools and contracts.
 
 from __future__ import annotations
 
+import difflib
 import os
 import subprocess
 import sys
@@ -65,9 +66,13 @@ def tools(name: str | None, as_json: bool) -> None:
         return
     found = offering.tool_table(settings_here(), directory=Path.cwd())
     if name is not None:
-        found = [row for row in found if name in (row["name"], row.get("rule"))]
+        every = found
+        found = [row for row in every if name in (row["name"], row.get("rule"))]
         if not found:
-            raise SessionMissing(f"No tool is called {name!r}.", next_command="surefoot tools")
+            known = ["check", *(str(row[key]) for row in every for key in ("name", "rule") if row.get(key))]
+            near = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
+            hint = f" Did you mean {near[0]}?" if near else ""
+            raise SessionMissing(f"No tool is called {name!r}.{hint}", next_command="surefoot tools")
     if as_json:
         say_json(found)
     else:

@@ -42,7 +42,7 @@ def path(every: bool) -> None:
     say_lines(str(place.folder / "ledger.db") for place in reading.places_of(settings, every=True))
 
 
-@ledger.command()
+@ledger.command(short_help="Check chain, witness and blobs; change nothing.")
 @click.option("--all", "every", is_flag=True, help="Of every project.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
@@ -71,7 +71,7 @@ def verify(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     ctx.exit(1 if bad else 0)
 
 
-@ledger.command()
+@ledger.command(short_help="After damage: set the ledger aside, begin a new one.")
 def begin() -> None:
     """After damage: set the ledger of this project aside whole, and begin a new one beside it."""
     settings = reading.settings_here()

@@ -33,7 +33,7 @@ class Done:
     outcome: Pruned
 
 
-@click.command("prune")
+@click.command("prune", short_help="Drop what nothing names, and old sessions.")
 @click.option("--older-than", "age", metavar="AGE", help="Drop sessions unchanged for 12h, 30d or 8w, too.")
 @click.option("--all", "every", is_flag=True, help="Of every project.")
 @click.option("--dry-run", is_flag=True, help="Say what would go, and change nothing.")

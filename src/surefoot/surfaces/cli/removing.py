@@ -50,7 +50,7 @@ async def _named(settings: Settings, place: reading.Place, row: SessionRow, name
         await desk.controller.session.append(Draft(Kind.SESSION_NAMED, {"name": name}))
 
 
-@click.command("rm")
+@click.command("rm", short_help="Drop a session's words, arguments and results.")
 @click.argument("reference")
 @click.option("--force", is_flag=True, help="Also with undecided calls; asks for the session's short id.")
 @click.option("--yes", is_flag=True, help="Do not ask; says nothing about undecided calls.")
