@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_world import World, wait_for
+
+from surefoot.surfaces.cli.recover import recover
 
 DONE = {"text": "All finished."}
 
@@ -211,3 +214,123 @@ def test_a_failed_turn_is_told_with_its_reason_when_the_session_is_shown(world: 
     assert world.run("-p", "x", "-m", "far").returncode == 1
     shown = world.run("session", "show").stdout
     assert "this turn ended without an answer: SF-PROVIDER-UNREACHABLE" in shown
+
+
+SEEN = ("executor", "process", "decision", "state", "reason", "open", "fencing", "finishedAt")
+
+
+def of_owner(world: World, attempt: str) -> dict[str, Any]:
+    """The call as the next owner's snapshot has it; what makes it look is put out of the way."""
+    (world.home / "sf").mkdir(exist_ok=True)
+    world.run("config", "set", "recovery.inspect_on_resume", "false")
+    told = json.loads(world.run("recover", "process", attempt, "leave", "--json").stdout)
+    return next(dict(call) for call in told["calls"] if call["attemptId"] == attempt)
+
+
+def end_commands(world: World) -> None:
+    """Kill what a killed run left, and wait until its supervisor has written that down."""
+    for sleeper in sleepers(world):
+        os.kill(sleeper, signal.SIGKILL)
+    folder = next((world.home / "sf/ledgers").iterdir())
+    wait_for(lambda: bool(list(folder.glob("processes/*/quiet"))))
+
+
+def sleepers(world: World) -> list[int]:
+    return [
+        int(link.parent.name)
+        for link in Path("/proc").glob("[0-9]*/cwd")
+        if os.path.realpath(link) == str(world.project.resolve())
+        and b"sleep" in (link.parent / "cmdline").read_bytes()
+    ]
+
+
+@pytest.mark.parametrize("command", ["touch started; sleep 60", "touch started; sleep 60; rm started"])
+@pytest.mark.parametrize("lives", [True, False])
+def test_tr_70_tr_112_tr_139_a_reader_tells_process_executor_and_decision_as_the_next_owner_does(
+    world: World, command: str, lives: bool
+) -> None:
+    killed(world, command)
+    if not lives:
+        end_commands(world)
+    (read,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
+    assert read["process"]["state"] == ("running" if lives else "exited")
+    assert read["process"]["choices"] == (["adopt", "kill", "leave"] if lives else [])
+    assert read["executor"]["state"] == ("alive" if lives else "ended")
+    owned = of_owner(world, read["attemptId"])
+    # Its end by a signal is told once the ledger holds it; until then that its owner died.
+    assert {key: read[key] for key in SEEN if lives or key != "reason"} == {
+        key: owned[key] for key in SEEN if lives or key != "reason"
+    }
+    (again,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
+    assert {key: again[key] for key in SEEN} == {key: owned[key] for key in SEEN}
+
+
+def test_tr_73_a_reader_tells_the_true_end_of_a_call_that_an_earlier_owner_left_unknown(world: World) -> None:
+    killed(world, "touch started; while [ ! -e go ]; do sleep 0.05; done; echo whole")
+    (call,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
+    assert world.run("recover", "process", call["attemptId"], "leave").returncode == 0
+    assert json.loads(world.run("recover", "list", "--json").stdout)["calls"][0]["open"]
+    (world.project / "go").touch()
+    folder = next((world.home / "sf/ledgers").iterdir())
+    wait_for(lambda: bool(list(folder.glob("processes/*/quiet"))))
+    told = json.loads(world.run("recover", "list", "--json").stdout)
+    assert told["calls"] == [] or not any(one["open"] for one in told["calls"])
+    (ended,) = told["foreseen"]
+    assert (ended["attemptId"], ended["state"]) == (call["attemptId"], "succeeded")
+    assert world.run("recover", "list", "--exit-code").returncode == 0
+
+
+def test_tr_125_leaving_what_has_ended_is_no_newer_evidence(world: World) -> None:
+    killed(world, "touch started; sleep 60; rm started")
+    end_commands(world)
+    (call,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
+    attempt = call["attemptId"]
+    looked = json.loads(world.run("recover", "inspect", attempt, "--json").stdout)["calls"][0]
+    assert world.run("recover", "process", attempt, "leave").returncode == 0
+    done = world.run("recover", "reject", attempt, "--inspection", looked["inspectionId"])
+    assert done.returncode == 0, done.stderr
+
+
+def test_tr_149_show_prints_the_tail_of_the_log_and_no_secret_of_it(world: World) -> None:
+    killed(
+        world, "echo first; echo token=sk-ant-api03-aaaaaaaaaaaaaaaaaaaaaaaa; touch started; sleep 60; rm x"
+    )
+    (call,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
+    shown = world.run("recover", "show", call["attemptId"])
+    assert shown.returncode == 0
+    lines = shown.stdout.splitlines()
+    tail = lines[lines.index(next(line for line in lines if line.startswith("log "))) :]
+    assert call["process"]["log"] in tail[0] and tail[1].strip() == "first"
+    assert "sk-ant-api03" not in "\n".join(tail)
+    world.run("recover", "process", call["attemptId"], "kill")
+
+
+def test_tr_149_session_selects_for_every_verb(world: World, open_call: dict[str, Any]) -> None:
+    first = json.loads(world.run("recover", "list", "--json").stdout)["sessionPath"].split("/")[1]
+    (world.project / "started").unlink()
+    killed(world, "touch started; sleep 61; echo y >> other.txt")
+    both = json.loads(world.run("recover", "list", "--json").stdout)["sessions"]
+    assert len(both) == 2
+    other = next(call for one in both for call in one["calls"] if first not in one["sessionPath"])
+    attempt = other["attemptId"]
+    verbs = ("list", "show", "inspect", "confirm", "deny", "reject", "release", "retry", "process", "stats")
+    for verb in verbs:
+        assert any("--session" in one.opts for one in recover.commands[verb].params), verb
+    refused = world.run("recover", "confirm", attempt, "--session", first)
+    assert refused.returncode == 1 and "SF-NOT-FOUND" in refused.stderr
+    assert world.run("recover", "show", attempt, "--session", first).returncode == 1
+    looked = world.run("recover", "inspect", "--all", "--session", first[-6:], "--json")
+    assert looked.returncode == 0 and first in json.loads(looked.stdout)["sessionPath"]
+    calls = [
+        call
+        for one in json.loads(world.run("recover", "list", "--json").stdout)["sessions"]
+        for call in one["calls"]
+    ]
+    assert {call["attemptId"]: call["inspectionId"] is not None for call in calls} == {
+        open_call["attemptId"]: True,
+        attempt: False,
+    }
+    world.run("recover", "process", open_call["attemptId"], "kill", "--session", first)
+    assert world.run("recover", "release", "--all", "--session", first, "--yes").returncode == 0
+    left = json.loads(world.run("recover", "list", "--json").stdout)
+    assert [call["attemptId"] for call in left["calls"]] == [attempt]

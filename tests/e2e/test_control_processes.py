@@ -66,7 +66,7 @@ def test_tr_71_adopt_brings_the_true_end_of_the_command_to_its_call(world: World
     call = left_running(world, "touch started; while [ ! -e go ]; do sleep 0.05; done; echo whole")
     adopting = world.start("recover", "process", call["attemptId"], "adopt")
     # Judged by the new owner as running: from here on the end of the command is its to bring.
-    wait_for(lambda: call_of(world)["finishedAt"] is not None)
+    wait_for(lambda: call_of(world)["inspectionId"] is not None)
     (world.project / "go").touch()
     out, err = adopting.communicate(timeout=30)
     assert adopting.returncode == 0, err

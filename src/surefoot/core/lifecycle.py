@@ -13,6 +13,7 @@ owner in memory and by readers alike.
 from __future__ import annotations
 
 import dataclasses
+import json
 import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -20,6 +21,7 @@ from typing import Any
 from surefoot.core.effects import judged_effect
 from surefoot.core.model import EffectClass, Entry, Kind, Overlay, Receipt, State, camel
 from surefoot.core.shelf import Shelf, fields_of, receipt_from_json
+from surefoot.core.unread import attempt_of, may_wait, says_nothing
 
 LEGAL: Mapping[State, frozenset[State]] = {
     State.DISPATCHED: frozenset({State.NOT_STARTED, State.STARTED, State.UNKNOWN}),
@@ -150,7 +152,9 @@ def _started(receipt: Receipt, entry: Entry) -> Receipt:
 def _closed(receipt: Receipt, entry: Entry) -> Receipt:
     """An end that is known gets a time; of an unknown one there is none to give."""
     ended = _merged(receipt, entry.payload)
-    if ended.state is State.UNKNOWN or ended.finished_at is not None:
+    if ended.state is State.UNKNOWN:
+        return dataclasses.replace(ended, finished_at=None)
+    if ended.finished_at is not None:
         return ended
     return dataclasses.replace(ended, finished_at=entry.at_ms)
 
@@ -201,6 +205,27 @@ def _laid(receipt: Receipt, overlay: Overlay) -> Receipt:
     if overlay in receipt.overlays:
         return receipt
     return dataclasses.replace(receipt, overlays=(*receipt.overlays, overlay))
+
+
+class _Waiting:
+    """A call and what followed it, unread; its receipt is folded when it is asked for."""
+
+    __slots__ = ("_call", "_entry", "later")
+
+    def __init__(self, entry: Entry, call: Mapping[str, Any]) -> None:
+        self._entry, self._call = entry, call
+        self.later: list[tuple[tuple[int, int, int, str], str]] = []
+        """Position, epoch, at_ms, kind and payload text of each further entry."""
+
+    def receipt(self) -> Receipt:
+        entry = self._entry
+        receipt = dispatched(entry.session_id, entry.payload["turnId"], self._call, entry)
+        for facts, text in self.later:
+            receipt = advance(receipt, Entry(entry.session_id, *facts, json.loads(text)))
+        return receipt
+
+    def mentions(self, word: str) -> bool:
+        return word in json.dumps(self._call) or any(word in text for _, text in self.later)
 
 
 class Book(Shelf):
@@ -295,6 +320,44 @@ class Book(Shelf):
             self._note_order(receipt, entry)
             if entry.kind == Kind.STARTED and payload.get("supersedes"):
                 self._supersede(payload["supersedes"], receipt.attempt_id)
+
+    def apply_unread(self, session_id: str, facts: tuple[int, int, int, str], text: str) -> bool:
+        """Fold one stored entry as `apply` would without reading its payload; False when it must be read.
+
+        `facts` are position, epoch, at_ms and kind. A call that `apply_later` folded is read when its receipt
+        is asked for.
+        """
+        kind = facts[3]
+        attempt = attempt_of(kind, text)
+        waiting = None if attempt is None else self._by_attempt.unread.get(attempt)
+        if attempt is None or not isinstance(waiting, _Waiting):
+            return says_nothing(kind, text)
+        waiting.later.append((facts, text))
+        self._changed[attempt] = None
+        if kind == Kind.STARTED:
+            self._unsettled.setdefault(attempt)
+        elif kind == Kind.CLOSED:
+            self._unsettled.pop(attempt, None)
+        return True
+
+    def apply_later(self, entry: Entry) -> None:
+        """Fold one entry as `apply` does, and build the receipts of the calls in it when they are asked for."""
+        payload = entry.payload
+        if entry.kind not in (Kind.ASSISTANT, Kind.DISPATCHED):
+            self.apply(entry)
+            return
+        turn_id = payload.get("turnId", "")
+        first = dataclasses.replace(entry, payload={"turnId": turn_id})
+        calls = (payload,) if entry.kind == Kind.DISPATCHED else payload.get("calls") or ()
+        for call in calls:
+            attempt = call["attemptId"]
+            if attempt in self._by_attempt or not may_wait(call):
+                self._put(dispatched(entry.session_id, turn_id, call, entry))
+                continue
+            self._by_attempt.lay(attempt, _Waiting(first, call))
+            self._index(attempt, call["callId"], None)
+            self._changed[attempt] = None
+            self._unsettled.setdefault(attempt)
 
     def _note_order(self, before: Receipt, entry: Entry) -> None:
         if entry.kind == Kind.INSPECTED:

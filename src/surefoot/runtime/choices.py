@@ -110,7 +110,7 @@ class Choices:
     async def _note(self, receipt: Receipt, process: Mapping[str, Any]) -> None:
         executor = self._supervision.executor(receipt)
         payload: dict[str, Any] = {"attemptId": receipt.attempt_id, "process": dict(process)}
-        if executor is ExecutorState.ENDED:
+        if executor is ExecutorState.ENDED and (receipt.executor or {}).get("state") != executor.value:
             payload["executor"] = {"state": executor.value}
         await self._session.append(Draft(Kind.PROCESS, payload))
 

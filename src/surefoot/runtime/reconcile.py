@@ -301,11 +301,18 @@ def late_truth(session: Session, receipt: Receipt, supervision: Supervision) -> 
     """An exit record found after all settles a call that was left unknown (TR-43, TR-73)."""
     if receipt.process is None or receipt.reason == "child_open":
         return []
-    judged = supervision.judge(receipt, epoch=session.epoch)
+    end = late_end(receipt, supervision.judge(receipt, epoch=session.epoch))
+    return [] if end is None else [Draft(Kind.LATE, {**end, "at": session.scheduler.now_ms()})]
+
+
+def late_end(receipt: Receipt, judged: Judged) -> dict[str, Any] | None:
+    """What the records of a command say of a call that was left unknown, if they settle it."""
     outcome = judged.outcome
-    if outcome is None or outcome.state is State.UNKNOWN or outcome is NEVER_RAN:
-        return []
-    payload = {
+    if receipt.reason == "child_open" or outcome is None or outcome is NEVER_RAN:
+        return None
+    if outcome.state is State.UNKNOWN:
+        return None
+    return {
         "attemptId": receipt.attempt_id,
         "settles": True,
         "state": outcome.state.value,
@@ -313,9 +320,7 @@ def late_truth(session: Session, receipt: Receipt, supervision: Supervision) -> 
         "effectTrace": trace_of(receipt, outcome).value,
         "result": {"text": outcome.text, "isError": outcome.state is State.FAILED},
         "source": "exit_record",
-        "at": session.scheduler.now_ms(),
     }
-    return [Draft(Kind.LATE, payload)]
 
 
 def _stands_for_the_tail(session: Session) -> bool:

@@ -188,9 +188,11 @@ def test_tr_3_times_are_kept_and_an_unknown_end_has_none(tell: Any) -> None:
     story = tell().unknown("a")
     story.ask("b").start("b", startedAt=7).close("b", "succeeded", finishedAt=9)
     story.ask("c").start("c").close("c", "failed")
-    a, b, c = (story.book.get(name) for name in "abc")
-    assert a is not None and b is not None and c is not None
+    story.ask("d").start("d").close("d", "unknown", reason="time_limit", finishedAt=9)
+    a, b, c, d = (story.book.get(name) for name in "abcd")
+    assert a is not None and b is not None and c is not None and d is not None
     assert (a.started_at, a.finished_at) == (2000, None)
+    assert d.finished_at is None, "when somebody judged it is no time at which it ended"
     assert (b.started_at, b.finished_at) == (7, 9)
     assert c.finished_at == 9000
 

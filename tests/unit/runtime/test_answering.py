@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -219,5 +220,44 @@ def test_tr_167_tr_168_an_answer_that_cannot_be_written_is_told_so_and_is_no_con
         assert (answer.status, answer.body["code"]) == (409, "storage_failed")
         await going
         assert not rig.world.bodies
+
+    play(main)
+
+
+@pytest.mark.parametrize("most", [1, 2])
+def test_tr_185_one_question_above_the_bound_is_not_shown_and_told_as_unanswered(most: int) -> None:
+    async def main(sim: Simulation) -> None:
+        rig, asker = Rig(sim), Silent()
+        texts = [f"Question {number}?" for number in range(most + 1)]
+        crew = await rig.own(replace(setup(rig, *texts, asker=asker), limits={"pending_questions": most}))
+        going = asyncio.ensure_future(crew.turn())
+        await asyncio.sleep(5)
+        asked = [one.payload for one in await crew.entries(Kind.QUESTION)]
+        assert len(asker.shown) == len(asked) == most
+        for one in asked:
+            await send(crew, one["questionId"], "yes")
+        await going
+        assert sum("as many questions as are allowed" in text for text in told(crew)) == 1
+        assert sum("The person answered" in text for text in told(crew)) == most
+
+    play(main)
+
+
+def test_tr_185_a_permission_above_the_bound_is_not_asked_for_and_the_call_does_not_start() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, asker = Rig(sim), Silent()
+        tools = [rig.world.tool(name, EffectClass.READ_ONLY) for name in ("look", "peek")]
+        calls = [{"name": name, "args": {"label": "a"}} for name in ("look", "peek")]
+        steps = [{"calls": calls}, {"text": "done"}]
+        limits, ask = {"pending_questions": 1}, ["look", "peek"]
+        crew = await rig.own(Setup(tools=tools, asker=asker, steps=steps, ask=ask, limits=limits))
+        going = asyncio.ensure_future(crew.turn())
+        await asyncio.sleep(5)
+        (question,) = [one.payload for one in await crew.entries(Kind.QUESTION)]
+        await send(crew, question["questionId"], verdict="approved", scope="once")
+        await going
+        ends = sorted((one.state.value, one.reason) for one in crew.session.book)
+        assert ends == [("not_started", "approval_expired"), ("succeeded", None)]
+        assert len(asker.shown) == 1 and sum("as many questions as are" in one for one in told(crew)) == 1
 
     play(main)

@@ -164,6 +164,32 @@ def test_tr_180_tr_74_stop_waits_for_no_disk_that_hangs() -> None:
     play(main)
 
 
+@pytest.mark.parametrize("free, abort_ms", [(4.0, 1000), (1.0, 100)])
+def test_tr_185_the_times_of_a_stop_are_those_of_the_owners_settings(free: float, abort_ms: int) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        tools = [rig.world.tool("pay", ONCE, behaviour=Behaviour(seconds_before=30))]
+        limits = {"session_free_seconds": free, "abort_wait_ms": abort_ms}
+        crew = await rig.own(Setup(tools=tools, steps=[{"calls": [PAY]}], limits=limits))
+        turn = asyncio.ensure_future(crew.turn())
+        await asyncio.sleep(1)
+        gate = asyncio.get_running_loop().create_future()
+
+        async def hanging(*given: Any, **named: Any) -> Any:
+            await asyncio.shield(gate)
+
+        crew.session.ledger.append = hanging  # type: ignore[method-assign]
+        began = sim.loop.time()
+        stop = asyncio.ensure_future(crew.do(crew.controller.stop()))
+        await stop
+        await turn
+        # Nothing answers: the cancel waits its time, then the rest of the stop its shares.
+        spent = sim.loop.time() - began
+        assert abort_ms / 1000 + free * 3 / 8 <= spent + 0.01 and spent <= abort_ms / 1000 + free
+
+    play(main)
+
+
 def test_tr_182_a_caller_that_gives_up_presses_stop_and_leaves_nothing_half_way() -> None:
     async def main(sim: Simulation) -> None:
         rig = Rig(sim)

@@ -37,6 +37,8 @@ class Given:
     yes: bool = False
     code: str | None = None
     as_json: bool = False
+    session: str | None = None
+    """The call is looked for in this session only."""
 
 
 def call_of(snapshot: Mapping[str, Any], attempt_id: str) -> dict[str, Any] | None:
@@ -72,7 +74,7 @@ def choose(reference: str, choice: str, given: Given) -> int:
 async def _press_one(verb: str, reference: str, given: Given) -> int:
     settings = reading.settings_here()
     look = look_here(settings.language)
-    place, row, receipt = await reading.find_attempt(settings, reference)
+    place, row, receipt = await reading.find_attempt(settings, reference, given.session)
     try:
         async with _desk(settings, place, row, asks=verb == "retry") as desk:
             return await _decide(desk, verb, receipt.attempt_id, given, look)
@@ -83,7 +85,7 @@ async def _press_one(verb: str, reference: str, given: Given) -> int:
 async def _choose_one(reference: str, choice: str, given: Given) -> int:
     settings = reading.settings_here()
     look = look_here(settings.language)
-    place, row, receipt = await reading.find_attempt(settings, reference)
+    place, row, receipt = await reading.find_attempt(settings, reference, given.session)
     try:
         async with _desk(settings, place, row) as desk:
             call = call_of(desk.snapshot(), receipt.attempt_id) or {"attemptId": receipt.attempt_id}

@@ -5,28 +5,27 @@ snapshot of a session as a reader sees it. Does not own: acting (`running`), wor
 Takes no lease, starts no tool, writes nothing (UX-4).
 
 A call whose owner is proven dead and that nobody has reconciled yet is told as what
-the next owner will find: it may have happened.
+the next owner will find (`finding`).
 """
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 from surefoot.config import Settings, load_settings
-from surefoot.core.admission import Controls, attempt_facts
+from surefoot.core.admission import Controls
 from surefoot.core.lifecycle import Book
-from surefoot.core.model import Entry, ExecutorState, Owner, Receipt, State
-from surefoot.core.recovery import Seen, decide, facts_of
-from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
+from surefoot.core.model import Entry, Receipt, State
+from surefoot.core.snapshot import SessionFacts, select, snapshot
 from surefoot.errors import SessionMissing, SurefootError
 from surefoot.ledger.port import Ledger, SessionRow
+from surefoot.surfaces.cli.finding import Finder
 from surefoot.surfaces.view import fact_key, summary_of, with_summaries
 from surefoot.surfaces.ways import next_of
 
@@ -152,14 +151,19 @@ async def find_session(settings: Settings, reference: str | None) -> tuple[Place
     return _single(found, reference, [item[1].session_id for item in found], "surefoot session list")
 
 
-async def find_attempt(settings: Settings, reference: str) -> tuple[Place, SessionRow, Receipt]:
-    """Ledger, session and receipt of the call a reference names. Raises `SessionMissing`."""
+async def find_attempt(
+    settings: Settings, reference: str, session: str | None = None
+) -> tuple[Place, SessionRow, Receipt]:
+    """Ledger, session and receipt of the call a reference names, in `session` if given. Raises `SessionMissing`."""
     found: list[tuple[Place, SessionRow, Receipt]] = []
     unread: list[SurefootError] = []
+    only = None if session is None else (await find_session(settings, session))[1].session_id
     for place in places_of(settings, every=len(reference) == 30):
         try:
             async with reader(place) as ledger:
                 for row in await ledger.sessions():
+                    if only not in (None, row.session_id):
+                        continue
                     book = await ledger.receipts(row.session_id)
                     named = [one for one in book.ids() if matches(reference, one)]
                     found += [(place, row, one) for one in map(book.get, named) if one is not None]
@@ -238,15 +242,7 @@ async def book_as_found(
 ) -> tuple[Book, list[Receipt]]:
     """The receipts of a session with what the next owner will find of those a dead one left."""
     book = await ledger.receipts(row.session_id)
-    # Only what is asked for is parsed, so that a long session is listed as fast as its open calls.
-    foreseen = []
-    deaths: dict[str, bool] = {}
-    for receipt in book.unsettled():
-        found = _as_found(receipt, place, settings, deaths)
-        if found is not receipt:
-            book.suppose(found)
-            foreseen.append(found)
-    return book, foreseen
+    return book, Finder(place.folder, settings).suppose(book)
 
 
 async def _snapshot(
@@ -269,7 +265,8 @@ def _told(
     *,
     background: list[dict[str, Any]],
 ) -> dict[str, Any]:
-    shown, more = select(book)
+    most = {name: int(settings.limits[f"snapshot_{name}"]) for name in ("calls", "resolved")}
+    shown, more = select(book, calls=most["calls"], resolved=most["resolved"])
     facts = SessionFacts(
         session_path=f"{place.project}/{row.session_id}",
         runtime_epoch=str(row.epoch),
@@ -278,7 +275,8 @@ def _told(
         retry_enabled=os.environ.get("SUREFOOT_TOOL_RECOVERY_RETRY") == "1",
         background=background,
     )
-    calls = [_call(receipt, book) for receipt in shown]
+    finder = Finder(place.folder, settings)
+    calls = [finder.call(receipt, book) for receipt in shown]
     value = snapshot(facts, Controls(), calls, statistics=book.statistics(), more=more)
     value["foreseen"] = _foreseen(foreseen)
     return with_summaries(value, {receipt.attempt_id: receipt.to_json() for receipt in shown})
@@ -297,49 +295,6 @@ def _foreseen(found: list[Receipt]) -> list[dict[str, Any]]:
         }
         for receipt in ended
     ]
-
-
-def _as_found(receipt: Receipt, place: Place, settings: Settings, deaths: dict[str, bool]) -> Receipt:
-    """What the next owner will find for a call whose owner died; others as they are.
-
-    `deaths` remembers what was found out about each owner.
-    """
-    from surefoot.runtime.reconcile import trace_of
-    from surefoot.tools.supervision import RunFolders
-
-    if receipt.state is not State.STARTED or not receipt.owner:
-        return receipt
-    if not _died(receipt.owner, place, deaths):
-        return receipt
-    if receipt.process is None:
-        return dataclasses.replace(receipt, state=State.UNKNOWN, reason="owner_died")
-    # The records of a supervised command are read, never claimed: only an owner may do that (TR-67).
-    probe = settings.limits["background_probe_seconds"]
-    folders = RunFolders(place.folder / "processes", background_probe_seconds=probe)
-    judged = folders.foresee(receipt)
-    executor = {"state": judged.executor.value}
-    if judged.outcome is None:
-        return dataclasses.replace(receipt, state=State.UNKNOWN, reason="owner_died", executor=executor)
-    end = judged.outcome
-    return dataclasses.replace(
-        receipt, state=end.state, reason=end.reason, executor=executor, effect_trace=trace_of(receipt, end)
-    )
-
-
-def _died(owner: Mapping[str, Any], place: Place, deaths: dict[str, bool]) -> bool:
-    from surefoot.ledger.owners import proof_of_death
-
-    known = repr(owner)
-    if known not in deaths:
-        deaths[known] = proof_of_death(Owner.from_json(owner), place.folder / "owners") == "dead"
-    return deaths[known]
-
-
-def _call(receipt: Receipt, book: Book) -> CallFacts:
-    known = (receipt.executor or {}).get("state")
-    executor = ExecutorState(known) if known in {s.value for s in ExecutorState} else ExecutorState.NOT_PROVEN
-    decision = decide(facts_of(receipt, book, Seen(executor=executor))).decision
-    return CallFacts(receipt, attempt_facts(receipt, book, executor=executor), str(decision))
 
 
 def background_in(place: Place) -> list[dict[str, Any]]:

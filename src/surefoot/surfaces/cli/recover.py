@@ -7,11 +7,12 @@ Owns: the verbs of TR-149 and how calls are listed. Does not own: what a decisio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 
-from surefoot.errors import SessionMissing, SurefootError
+from surefoot.errors import SessionMissing, SurefootError, UsageError
 from surefoot.surfaces import plain, view
 from surefoot.surfaces.cli import completing, reading
 from surefoot.surfaces.cli.deciding import OPEN, Given, call_of, choose, draw, press
@@ -34,6 +35,10 @@ STATISTICS = (
 WORDS = ("confirm", "deny", "reject", "release", "retry", "inspect")
 
 
+OF_SESSION = click.option("--session", "session", help="Only of this session.")
+TAIL_BYTES, TAIL_LINES = 4096, 20
+
+
 class _Verbs(click.Group):
     """`recover REF` is the card of that call; every other first word is a verb."""
 
@@ -46,10 +51,15 @@ class _Verbs(click.Group):
 
 
 @click.group(cls=_Verbs, invoke_without_command=True)
+@click.option("--json", "as_json", is_flag=True, help="Without a verb: what is open, as JSON.")
 @click.pass_context
-def recover(ctx: click.Context) -> None:
+def recover(ctx: click.Context, /, as_json: bool) -> None:
     """Calls that may have happened: list, look, decide. With a reference: its card."""
-    if ctx.invoked_subcommand is None:
+    if as_json and ctx.invoked_subcommand is not None:
+        raise UsageError("--json stands behind the verb.", next_command="surefoot recover list --json")
+    if as_json:
+        ctx.invoke(recover.commands["list"], as_json=True)
+    elif ctx.invoked_subcommand is None:
         ctx.invoke(recover.commands["card"], reference=None)
 
 
@@ -64,7 +74,7 @@ recover.add_command(recover_context, "context")
     "--all-sessions", "_", is_flag=True, expose_value=False, help="Of every session here; always so."
 )
 @click.option("--all-projects", is_flag=True, help="Of every ledger of this person.")
-@click.option("--session", "session", help="Only this session.")
+@OF_SESSION
 @click.option("--exit-code", is_flag=True, help="Exit with 3 when any is open.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
@@ -170,20 +180,43 @@ def _list_row(call: Mapping[str, Any], ids: Sequence[str], look: Look) -> list[s
 
 @recover.command()
 @click.argument("reference", shell_complete=completing.open_calls)
+@OF_SESSION
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def show(reference: str, as_json: bool) -> None:
-    """Facts and evidence of one call, with the code that a decision may need; no arguments."""
-    snapshot, call, look = _read_call(reference)
+def show(reference: str, session: str | None, as_json: bool) -> None:
+    """Facts, evidence and end of the log of one call, with the code that a decision may need; no arguments."""
+    snapshot, call, look = _read_call(reference, session)
     if as_json:
         say_json(view.with_cards({**snapshot, "calls": [call]}, look.language))
         return
     draw(call, snapshot, look, to_output=True)
+    say_lines(_log_tail(call, look))
+
+
+def _log_tail(call: Mapping[str, Any], look: Look) -> list[str]:
+    """The last lines that a command has written, secrets out (TR-5, TR-149)."""
+    from surefoot.core.redact import redact_text
+    from surefoot.tools.processes.background import log_text
+
+    log = (call["process"] or {}).get("log")
+    if not log:
+        return []
+    try:
+        text = log_text(Path(log).parent.parent, call["attemptId"], limit=TAIL_BYTES)
+    except OSError:
+        return []
+    lines = [view.clean(line) for line in redact_text(text).splitlines()[-TAIL_LINES:]]
+    return [say("log_tail", look.language, log=log), *(f"  {line}" for line in lines)] if lines else []
 
 
 @recover.command(hidden=True)
 @click.argument("reference", required=False, shell_complete=completing.open_calls)
-def card(reference: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="As JSON; asks nothing.")
+@click.pass_context
+def card(ctx: click.Context, /, reference: str | None, as_json: bool = False) -> None:
     """The card of a call; with several open calls a list first."""
+    if as_json:
+        ctx.invoke(recover.commands["show"], reference=reference, as_json=True)
+        return
     settings = reading.settings_here()
     look = look_here(settings.language)
     if reference is None:
@@ -221,11 +254,11 @@ def _only_open(settings: Any, look: Look) -> str | None:
     return None
 
 
-def _read_call(reference: str) -> tuple[dict[str, Any], dict[str, Any], Look]:
+def _read_call(reference: str, session: str | None = None) -> tuple[dict[str, Any], dict[str, Any], Look]:
     settings = reading.settings_here()
 
     async def work() -> dict[str, Any]:
-        place, row, receipt = await reading.find_attempt(settings, reference)
+        place, row, receipt = await reading.find_attempt(settings, reference, session)
         snapshot = await reading.read_snapshot(place, row, settings)
         return {"snapshot": snapshot, "attempt": receipt.attempt_id}
 
@@ -244,11 +277,15 @@ def _read_call(reference: str) -> tuple[dict[str, Any], dict[str, Any], Look]:
 @recover.command()
 @click.argument("references", nargs=-1, required=False, shell_complete=completing.open_calls)
 @click.option("--all", "every", is_flag=True, help="Every open call of this project.")
+@OF_SESSION
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
-def inspect(ctx: click.Context, /, references: tuple[str, ...], every: bool, as_json: bool) -> None:
+def inspect(
+    ctx: click.Context, /, references: tuple[str, ...], every: bool, session: str | None, as_json: bool
+) -> None:
     """Look at the world once more and record what was seen."""
-    ctx.exit(press("inspect", _wanted(references, every), Given(as_json=as_json)))
+    given = Given(as_json=as_json, session=session)
+    ctx.exit(press("inspect", _wanted(references, every, session), given))
 
 
 def _deciding(verb: str, help_text: str) -> None:
@@ -259,10 +296,17 @@ def _deciding(verb: str, help_text: str) -> None:
     @click.option("--inspection", help="The inspection that was read; needed without a terminal.")
     @click.option("--note", help="At most 500 characters; never sent to a model.")
     @click.option("--code", help="The code of the card, where it asks for one.")
+    @OF_SESSION
     @click.option("--json", "as_json", is_flag=True, help="As JSON.")
     @click.pass_context
     def command(ctx: click.Context, /, references: tuple[str, ...], **flags: Any) -> None:
-        given = Given(flags["inspection"], flags["note"], code=flags["code"], as_json=flags["as_json"])
+        given = Given(
+            flags["inspection"],
+            flags["note"],
+            code=flags["code"],
+            as_json=flags["as_json"],
+            session=flags["session"],
+        )
         ctx.exit(press(verb, list(references), given))
 
 
@@ -277,15 +321,17 @@ _deciding("reject", "Leave it open and fenced; do not run it again.")
 @click.option("--yes", is_flag=True, help="Needed without a terminal.")
 @click.option("--code", help="The code of `recover show`, where it asks for one.")
 @click.option("--note", help="At most 500 characters; never sent to a model.")
+@OF_SESSION
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
 def release(ctx: click.Context, /, references: tuple[str, ...], every: bool, **flags: Any) -> None:
     """Lift the fence and leave the call open."""
-    given = Given(None, flags["note"], flags["yes"], flags["code"], flags["as_json"])
-    ctx.exit(press("release", _wanted(references, every), given))
+    session = flags["session"]
+    given = Given(None, flags["note"], flags["yes"], flags["code"], flags["as_json"], session)
+    ctx.exit(press("release", _wanted(references, every, session), given))
 
 
-def _wanted(references: Sequence[str], every: bool) -> list[str]:
+def _wanted(references: Sequence[str], every: bool, session: str | None) -> list[str]:
     if references and not every:
         return list(references)
     if not every:
@@ -293,7 +339,10 @@ def _wanted(references: Sequence[str], every: bool) -> list[str]:
     settings = reading.settings_here()
 
     async def work() -> list[str]:
-        rows, _ = await reading.rows_of(reading.places_of(settings, every=False))
+        if session is None:
+            rows, _ = await reading.rows_of(reading.places_of(settings, every=False))
+        else:
+            rows = [await reading.find_session(settings, session)]
         snapshots = [await reading.read_snapshot(place, row, settings) for place, row in rows]
         return [str(c["attemptId"]) for one in snapshots for c in one["calls"] if view.is_card(c)]
 
@@ -303,25 +352,28 @@ def _wanted(references: Sequence[str], every: bool) -> list[str]:
 @recover.command()
 @click.argument("references", nargs=-1, required=True, shell_complete=completing.open_calls)
 @click.option("--inspection", help="The inspection that was read; needed without a terminal.")
+@OF_SESSION
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
-def retry(ctx: click.Context, /, references: tuple[str, ...], inspection: str | None, as_json: bool) -> None:
+def retry(ctx: click.Context, /, references: tuple[str, ...], **flags: Any) -> None:
     """Run it again with its old key, on new proof that it is absent. Off unless the owner switched it on."""
-    ctx.exit(press("retry", list(references), Given(inspection, as_json=as_json)))
+    given = Given(flags["inspection"], as_json=flags["as_json"], session=flags["session"])
+    ctx.exit(press("retry", list(references), given))
 
 
 @recover.command()
 @click.argument("reference", shell_complete=completing.open_calls)
 @click.argument("choice", type=click.Choice(["adopt", "kill", "leave"]))
+@OF_SESSION
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
-def process(ctx: click.Context, /, reference: str, choice: str, as_json: bool) -> None:
+def process(ctx: click.Context, /, reference: str, choice: str, session: str | None, as_json: bool) -> None:
     """What becomes of a process that a call left running."""
-    ctx.exit(choose(reference, choice, Given(as_json=as_json)))
+    ctx.exit(choose(reference, choice, Given(as_json=as_json, session=session)))
 
 
 @recover.command()
-@click.option("--session", "session", help="Only this session.")
+@OF_SESSION
 @click.option("--all-projects", is_flag=True, help="Of every ledger of this person.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def stats(session: str | None, all_projects: bool, as_json: bool) -> None:
