@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cli_world import World
 
 from surefoot.app import App, Parts, open_app
 from surefoot.config import Settings, load_settings
@@ -159,7 +160,7 @@ async def test_ux_48_words_that_a_hook_refuses_begin_no_turn(work: Path) -> None
     async with open_app(given, directory=work, on_notice=heard.append, parts=Parts(model=played)) as app:
         controller = await session_of(app)
         end = await said(controller, "the password is x")
-        assert (end.status, end.reason, end.text) == (TurnStatus.FAILED, "hook_refused", "no secrets here")
+        assert (end.status, end.reason, end.text) == (TurnStatus.FAILED, "hook_refused", "")
         assert played.asked == [] and controller.state == "idle"
         assert [one.facts["reason"] for one in heard if one.kind == "held_words"] == ["no secrets here"]
         assert (await said(controller, "hello")).status is TurnStatus.COMPLETED
@@ -485,6 +486,50 @@ async def test_ux_48_a_call_that_died_with_its_agent_is_told_with_the_first_turn
         (unknown,) = of(controller, "shell")
         assert [one["attempt_id"] for one in told(work)] == [unknown.attempt_id]
         await controller.close()
+
+
+def say(world: World, text: str) -> None:
+    (world.home / "sf").mkdir(exist_ok=True)
+    (world.home / "sf" / "config.toml").write_text(text)
+
+
+@pytest.mark.parametrize("language", ["en", "zh-Hans", "zh-Hant"])
+def test_ux_48_a_run_whose_words_a_hook_refuses_fails_and_prints_no_answer(
+    world: World, language: str
+) -> None:
+    script(world.project, "guard.sh", "echo no secrets here >&2; exit 2")
+    say(world, f'language = "{language}"\n' + hooks("./guard.sh", "UserPromptSubmit"))
+    world.model_says({"text": "Hello."})
+    ended = world.run("-p", "the password is x")
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "no secrets here" in ended.stderr
+    assert {"en": "held these words back", "zh-Hans": "拦下", "zh-Hant": "攔下"}[language] in ended.stderr
+    document = json.loads(world.run("-p", "x", "--output-format", "json").stdout)
+    assert (document["subtype"], document["result"]) == ("error_during_execution", "hook_refused")
+    assert document["turn_id"] is None and document["num_turns"] == 0
+
+
+def test_ux_48_tr_25_what_hooks_run_is_listed_and_shown_as_calls_with_class_and_reach(world: World) -> None:
+    script(world.project, "note.sh", NOTE)
+    script(world.project, "die.sh", "kill -9 $$")
+    say(world, hooks("./note.sh", "SessionStart", "SessionEnd") + hooks("./die.sh", "Stop"))
+    world.model_says({"text": "Hello."})
+    ended = world.run("-p", "hello", "--output-format", "stream-json")
+    rows = [json.loads(line) for line in ended.stdout.splitlines()]
+    shown = {one["attempt_id"]: one for one in rows if one.get("subtype") == "receipt"}
+    assert {(one["tool"], one["state"]) for one in shown.values()} >= {
+        ("hook", "succeeded"),
+        ("hook", "unknown"),
+    }
+    assert ended.returncode == 3  # the outcome of the hook that died is a person's to decide, like any other
+    assert [one["hook_event_name"] for one in told(world.project)] == ["SessionStart"]
+    assert "The hook ./note.sh (SessionEnd) did not run" in ended.stderr  # it may write where that one did
+    listed = json.loads(world.run("recover", "list", "--json").stdout)
+    (card,) = listed["calls"]
+    assert card["tool"] == "hook" and card["state"] == "unknown" and "./die.sh" in json.dumps(card)
+    table = json.loads(world.run("tools", "--json").stdout)
+    reach = {one["name"]: one["reach"] for one in table if one["description"].startswith("./")}
+    assert reach == {"SessionStart 1": ["repo:."], "Stop 2": ["repo:."], "SessionEnd 3": ["repo:."]}
 
 
 def test_ux_48_each_event_is_a_setting_and_one_that_is_none_is_named(work: Path) -> None:

@@ -20,6 +20,7 @@ from surefoot.errors import (
     LedgerError,
     LedgerUncertain,
     ProviderError,
+    ProviderRefused,
     StaleEpoch,
     SurefootError,
 )
@@ -39,7 +40,15 @@ from surefoot.runtime.models import Model
 from surefoot.runtime.neighbours import Neighbours, told_beside
 from surefoot.runtime.news import News
 from surefoot.runtime.people import People
-from surefoot.runtime.replies import Asked, empty_end, is_empty, notices_of, reply_draft
+from surefoot.runtime.replies import (
+    Asked,
+    empty_end,
+    is_empty,
+    notices_of,
+    nudge_draft,
+    reply_draft,
+    spelled_out,
+)
 from surefoot.runtime.requests import Answer
 from surefoot.runtime.rewriting import Rewriting
 from surefoot.runtime.scheduler import Scheduler
@@ -179,7 +188,7 @@ class Controller:
         done = await self._run(lambda turn: self._begin(turn, text))
         if isinstance(done, Refusal):
             self.notify(Notice("held_words", {"reason": done.reason or ""}))
-            return TurnEnd("", TurnStatus.FAILED, done.code, done.reason or "")
+            return TurnEnd("", TurnStatus.FAILED, done.code)
         return done
 
     async def go_on(self) -> TurnEnd | Parked:
@@ -367,11 +376,18 @@ class Controller:
             turn.step_id,
         )
         prepared, turn.prepared = turn.prepared, None
-        reply = await (self.incidents.ask(step) if prepared is None else self.incidents.send(prepared, step))
+        try:
+            asking = self.incidents.ask(step) if prepared is None else self.incidents.send(prepared, step)
+            reply = await asking
+        except ProviderRefused as error:
+            if await self._made_room(turn, error):
+                return True
+            raise
         turn.asking = False
         if turn.cancelled:
             return False  # a late reply is neither committed nor run
-        self._count(turn, reply)
+        self.rewriting.used_tokens = (reply.usage.input_tokens or 0) + (reply.usage.output_tokens or 0)
+        turn.count(reply.usage)
         if is_empty(reply):
             return self._wordless(turn, reply)
         calls = dispatch(reply, self._scheduler)
@@ -382,6 +398,8 @@ class Controller:
             self.notify(notice)
         turn.text = reply.text
         if not reply.calls:
+            if await self._nudged(turn, reply):
+                return not self.barrier.stopping
             turn.ended_softly = None if reply.text.strip() or reply.paused else "empty_reply"
             return reply.paused and not self.barrier.stopping  # S-29: the provider goes on from its own turn
         asked = as_calls(
@@ -393,6 +411,26 @@ class Controller:
         )
         receipts = await run_batch(self.barrier, asked, self._scheduler, climber=self._climber)
         return self._goes_on(turn, receipts)
+
+    async def _made_room(self, turn: Turn, error: ProviderRefused) -> bool:
+        """Once per turn a view that the server calls too long is compacted, and the step begun anew (R16, X-06)."""
+        again = turn.made_room or turn.cancelled or self.barrier.stopping
+        if again or not self.rewriting.may_help(error):
+            return False
+        turn.asking, turn.made_room = False, True
+        return await self.rewriting.make_room() and not turn.cancelled
+
+    async def _nudged(self, turn: Turn, reply: Reply) -> bool:
+        """Whether the model is asked once more because it wrote a call as text (S-22)."""
+        spelled = spelled_out(reply)
+        if spelled is None:
+            return False
+        self.notify(spelled)
+        if turn.nudged:
+            return False
+        turn.nudged = True
+        await self.session.append(nudge_draft(turn.turn_id))
+        return True
 
     def _wordless(self, turn: Turn, reply: Reply) -> bool:
         """A reply without words and calls is asked for once more, then the turn stops with a reason (S-02)."""
@@ -416,14 +454,6 @@ class Controller:
                     turn.ended_softly = "invalid_call_repeated"
                     return False
         return not self.barrier.stopping
-
-    def _count(self, turn: Turn, reply: Reply) -> None:
-        """Tokens add up; what a server did not tell stays unknown, never 0 (S-35)."""
-        self.rewriting.used_tokens = (reply.usage.input_tokens or 0) + (reply.usage.output_tokens or 0)
-        if reply.usage.input_tokens is not None:
-            turn.input_tokens = (turn.input_tokens or 0) + reply.usage.input_tokens
-        if reply.usage.output_tokens is not None:
-            turn.output_tokens = (turn.output_tokens or 0) + reply.usage.output_tokens
 
     async def _finish(self, turn: Turn) -> TurnEnd:
         """The verdict at the end of a turn: cancel, then failed, then completed (TR-181)."""

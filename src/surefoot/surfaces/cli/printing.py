@@ -171,7 +171,7 @@ class _Run:
         self.ending = replace(running.judged(end), question_unanswered=self.ending.question_unanswered)
         self._error = end.error
         self.tally.text = end.text
-        self.tally.turn_id = end.turn_id
+        self.tally.turn_id = end.turn_id or None  # words that a hook held back began no turn
         self.tally.num_turns = end.steps
         self.tally.usage = {
             "input_tokens": end.usage.input_tokens,
