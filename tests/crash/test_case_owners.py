@@ -64,13 +64,13 @@ def test_case_g07_a_stalled_writer_that_lost_its_session_writes_nothing_more(sit
     at = {"kill_at": 1, "only": ("append[attempt.closed].before",), "signal": signal.SIGSTOP}
     with site.started(prompts=("go",), **at) as child:
         child.until_seam("append[attempt.closed].before")
-        until = time.monotonic() + 20
+        until = time.monotonic() + 90
         while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
             assert time.monotonic() < until
             time.sleep(0.005)
         taken = site.again(take_over=True, verify=False)
         os.kill(child.pid, signal.SIGCONT)
-        assert child.nursery.wait(child.pid, 20) == 1
+        assert child.nursery.wait(child.pid, 90) == 1
     assert told(taken) == [("unknown", "owner_died")] or told(taken)[0][0] == "unknown"
     assert told(site.again(verify=False)) == told(taken) and effects(site) == 1
 
@@ -81,4 +81,4 @@ def test_case_g08_a_dead_owners_session_is_free_at_once(site: Site) -> None:
     assert site.run(prompts=("go",), kill_at=1, only=(seam,), flags={"limits.lease_seconds": 600}).killed
     since = time.monotonic()
     assert told(site.again(verify=False)) == [("unknown", "owner_died")]
-    assert time.monotonic() - since < 10  # far below the lease of ten minutes
+    assert time.monotonic() - since < 100  # far below the lease of ten minutes

@@ -232,7 +232,7 @@ def stopped_at(site: Site, seam: str, **arguments: Any) -> Iterator[Started]:
     at = {"kill_at": 1, "only": (seam,), "signal": signal.SIGSTOP}
     with site.started(prompts=("go",), **at) as child:
         child.until_seam(seam)
-        until = time.monotonic() + 20
+        until = time.monotonic() + 90
         while Path(f"/proc/{child.pid}/stat").read_text().rpartition(")")[2].split()[0] != "T":
             assert time.monotonic() < until, "the agent did not stop"
             time.sleep(0.005)

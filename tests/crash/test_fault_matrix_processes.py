@@ -31,7 +31,7 @@ def runs(site: Site, command: str, **arguments: Any) -> None:
 
 def until(site: Site, state: str, **fields: Any) -> Ended:
     """Open the session again until its first call is in a state."""
-    end = time.monotonic() + 20
+    end = time.monotonic() + 90
     while (ended := site.again(**fields)).report["receipts"][0]["state"] != state:
         assert time.monotonic() < end, ended.report["receipts"]
     return ended
@@ -112,7 +112,7 @@ class Unsynced:
         return len(path.read_text().splitlines()) if path.exists() else 0
 
     def until_fired(self) -> None:
-        end = time.monotonic() + 20
+        end = time.monotonic() + 90
         while not self.fired:
             assert time.monotonic() < end, "no sync failed in time"
             time.sleep(0.005)

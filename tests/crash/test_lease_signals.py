@@ -98,7 +98,7 @@ def stopped(pid: int) -> bool:
     return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "T"
 
 
-async def until(holds: Callable[[], Any], seconds: float = 20) -> Any:
+async def until(holds: Callable[[], Any], seconds: float = 90) -> Any:
     """Wait until something holds, bounded."""
     end = time.monotonic() + seconds
     while not (found := holds()):

@@ -138,7 +138,7 @@ async def _holds(folder: Path) -> None:
 def _end_of(seam: str, folder: Path) -> int:
     """How a process ended that drops what it may and dies at that seam."""
     return subprocess.run(
-        [sys.executable, "-c", CHILD, seam, str(folder)], check=False, timeout=60
+        [sys.executable, "-c", CHILD, seam, str(folder)], check=False, timeout=120
     ).returncode
 
 

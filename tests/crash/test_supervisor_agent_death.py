@@ -107,7 +107,7 @@ class Agent:
         until(lambda: not _supervisors(self))
 
 
-def until(holds: Callable[[], Any], seconds: float = 20.0) -> Any:
+def until(holds: Callable[[], Any], seconds: float = 90.0) -> Any:
     end = time.monotonic() + seconds
     while not (found := holds()):
         assert time.monotonic() < end, "it did not come to hold in time"
@@ -124,7 +124,7 @@ def agent(tmp_path: Path) -> Iterator[Agent]:
 
 @pytest.mark.parametrize("seam", ["made", "handed", "half"])
 def test_tr_67_an_agent_killed_before_its_request_is_whole_has_run_nothing(agent: Agent, seam: str) -> None:
-    assert agent.start(seam).wait(20) == -signal.SIGKILL
+    assert agent.start(seam).wait(120) == -signal.SIGKILL
     seen = agent.look(epoch=2, claim=True)
     assert seen.state is ProcessState.NEVER_RAN
     assert outcome_of(seen, EffectClass.NON_IDEMPOTENT).reason == "never_ran"
@@ -134,7 +134,7 @@ def test_tr_67_an_agent_killed_before_its_request_is_whole_has_run_nothing(agent
 
 @pytest.mark.parametrize("seam", ["claimed", "running", "exit", "quiet"])
 def test_f17_an_agent_killed_at_any_event_leaves_a_record_that_settles(agent: Agent, seam: str) -> None:
-    assert agent.start(seam).wait(20) == -signal.SIGKILL
+    assert agent.start(seam).wait(120) == -signal.SIGKILL
     seen = until(lambda: (s := agent.look(epoch=2, claim=True)).quiet and s)
     assert (seen.state, seen.code, seen.output) == (ProcessState.EXITED, 0, "told\n")
     assert outcome_of(seen, EffectClass.NON_IDEMPOTENT).state is State.SUCCEEDED

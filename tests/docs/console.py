@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-SECONDS = 40.0
+SECONDS = 120.0
 _FENCE = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 _MODEL = re.compile(r"<!-- model: ([\w-]+) -->")
 _JOB = re.compile(r"^bash: line \d+: +\d+ Killed .*\n", re.MULTILINE)

@@ -188,7 +188,7 @@ def test_the_page_of_promises_has_every_promise() -> None:
 def test_ux_153_every_example_runs_and_stands_in_a_page(example: Path, tmp_path: Path) -> None:
     environ = {**os.environ, "HOME": str(tmp_path), "SUREFOOT_HOME": str(tmp_path / "home")}
     ended = subprocess.run(
-        [sys.executable, str(example)], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=60,
+        [sys.executable, str(example)], cwd=tmp_path, env=environ, capture_output=True, text=True, timeout=120,
         check=False,
     )  # fmt: skip
     assert ended.returncode == 0, ended.stderr

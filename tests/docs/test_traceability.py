@@ -15,7 +15,7 @@ def test_the_page_of_requirements_is_current() -> None:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=True,
     )
     page = (ROOT / "docs" / "reference" / "traceability.md").read_text()

@@ -20,7 +20,7 @@ SSHD = "/usr/sbin/sshd"
 SFTP = "/usr/lib/openssh/sftp-server"
 
 
-def until(found: Callable[[], bool], seconds: float = 20) -> None:
+def until(found: Callable[[], bool], seconds: float = 90) -> None:
     end = time.monotonic() + seconds
     while not found():
         assert time.monotonic() < end
@@ -193,7 +193,7 @@ class Daemon:
 
     def close(self) -> None:
         self.process.terminate()
-        self.process.wait(20)
+        self.process.wait(120)
 
 
 def rsync_daemon(folder: Path) -> Daemon:

@@ -18,7 +18,7 @@ import jsonschema
 from surefoot.surfaces.cli.configs import published_schema
 
 SUREFOOT = [sys.executable, "-c", "from surefoot.surfaces.cli import main; main()"]
-SECONDS = 30.0
+SECONDS = 120.0
 
 
 def check_output(text: str) -> None:

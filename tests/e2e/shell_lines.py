@@ -50,7 +50,7 @@ async def lines(tmp_path: Path) -> AsyncIterator[Run]:
             deadline_boot_ms=None, place=place, prepared=prepared.value, note=note,
             late=lambda outcome, source: None, progress=lambda text: None, services=services,
         )  # fmt: skip
-        outcome = await asyncio.wait_for(tool.body(live, arguments), 30)
+        outcome = await asyncio.wait_for(tool.body(live, arguments), 90)
         assert isinstance(outcome, Outcome)
         return outcome
 

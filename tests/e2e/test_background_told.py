@@ -70,7 +70,7 @@ def test_ux_157_the_list_names_pid_age_command_and_log_and_its_line_stops_it(wor
     command = line.split("surefoot ", 1)[1].split()
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], *command], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        timeout=20,
+        timeout=90,
     )  # fmt: skip
     child.expect(pexpect.EOF)
     child.close()
@@ -84,7 +84,7 @@ def test_ux_157_a_reader_lists_no_command_whose_process_was_killed(world: World)
     left_running(world)
     pid = int((world.project / "pid").read_text())
     os.kill(pid, signal.SIGKILL)
-    until = time.monotonic() + 20
+    until = time.monotonic() + 90
     while "▸" in world.run("recover", "list").stdout:
         assert time.monotonic() < until
     assert "signal 9." in world.run("-p", "go on", "-c").stderr

@@ -19,9 +19,9 @@ from cli_world import SECONDS, SUREFOOT, World, wait_for
 
 from surefoot.surfaces.cli.guard import left_raw
 
-WORK = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 30; touch ended"}}]}
+WORK = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; touch ended"}}]}
 DONE = {"text": "Done."}
-PROMPT_SECONDS = 1.0
+PROMPT_SECONDS = 20.0
 
 
 def listed(world: World) -> tuple[int, float]:
@@ -67,7 +67,7 @@ def test_case_f03_a_killed_chat_gives_the_terminal_back_and_its_job_is_listed(
     world.model_says(WORK, DONE)
     shell = pexpect.spawn(
         "/bin/sh", ["-i"], cwd=str(world.project), env={**world.environ, "PS1": "here> "}, encoding="utf-8",
-        timeout=20, dimensions=(40, 90),
+        timeout=90, dimensions=(40, 90),
     )  # fmt: skip
     shell.expect("here> ")
     usual = termios.tcgetattr(shell.child_fd)

@@ -9,7 +9,7 @@ from cli_world import World
 
 KILLS = (
     "echo body >> bodies; server=$(cut -d' ' -f4 /proc/$PPID/stat);"
-    " kill -9 $(cut -d' ' -f4 /proc/$server/stat); sleep 60"
+    " kill -9 $(cut -d' ' -f4 /proc/$server/stat); sleep 600"
 )
 FREE = ("--barrier", "off", "--permission-mode", "bypassPermissions", "--on-unknown", "continue")
 

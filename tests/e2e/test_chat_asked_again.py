@@ -16,7 +16,7 @@ RUN = {"text": "I make it.", "calls": [{"name": "shell", "args": {"command": "ec
 def chat(world: World, *arguments: str) -> Any:
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], *arguments], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=20,
+        dimensions=(40, 90), timeout=90,
     )  # fmt: skip
     child.expect(">")
     return child

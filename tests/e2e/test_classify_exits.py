@@ -63,7 +63,7 @@ class Far:
             return
         self.acted += 1
         if self.way == "stall":
-            self.over.wait(20)
+            self.over.wait(120)
         if self.way == "half":
             self._say(asked, 200, kind, reply[: len(reply) // 2], len(reply))
         if self.way == "5xx":

@@ -16,14 +16,14 @@ from cli_world import SUREFOOT, World, wait_for
 DONE = {"text": "All finished."}
 HANG = {
     "text": "Waiting.",
-    "calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; rm out.txt"}}],
+    "calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; rm out.txt"}}],
 }
 
 
 def chat(world: World, *arguments: str, columns: int = 90) -> Any:
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], *arguments], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, columns), timeout=20,
+        dimensions=(40, columns), timeout=90,
     )  # fmt: skip
     child.expect(">")
     return child
@@ -45,7 +45,7 @@ def test_ux_16_a_key_pressed_before_the_first_prompt_counts(world: World) -> Non
     world.model_says(DONE)
     child = pexpect.spawn(
         SUREFOOT[0], SUREFOOT[1:], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=20,
+        dimensions=(40, 90), timeout=90,
     )  # fmt: skip
     child.delaybeforesend = None
     child.expect("s")  # the first letter of the greeting, long before a prompt reads keys
@@ -100,7 +100,7 @@ def test_ux_71_one_key_and_its_code_decide_about_the_card(world: World) -> None:
     for letter in code:
         time.sleep(0.05)
         child.send(letter)
-    child.expect("you said it happened .* this terminal", timeout=10)
+    child.expect("you said it happened .* this terminal", timeout=90)
     assert leave(child) == 0
 
 
@@ -166,7 +166,7 @@ def test_ux_50_a_resumed_chat_shows_the_card_of_the_killed_run_before_anything_r
     child.close()
     again = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=20,
+        dimensions=(40, 90), timeout=90,
     )  # fmt: skip
     again.expect("Resumed .* 1 may have happened")
     again.expect("not known")
@@ -190,7 +190,7 @@ def test_ux_60_the_chat_opens_with_who_works_where_and_shows_it_below(world: Wor
     world.model_says(DONE)
     child = pexpect.spawn(
         SUREFOOT[0], SUREFOOT[1:], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 100), timeout=20,
+        dimensions=(40, 100), timeout=90,
     )  # fmt: skip
     child.expect("surefoot · openai/.* mode default · barrier reach")
     child.expect("openai/[^ ]* · default")
@@ -236,7 +236,7 @@ def test_ux_50_a_resumed_chat_shows_the_last_exchange_and_how_to_go_on(world: Wo
     child.close()
     again = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=20,
+        dimensions=(40, 90), timeout=90,
     )  # fmt: skip
     again.expect("> hang")
     again.expect("Waiting.")
@@ -356,7 +356,7 @@ def test_ux_50_a_resume_draws_the_run_strip_with_the_death(world: World) -> None
     assert "◇" in world.run("session", "list").stdout.splitlines()[0].split("  ")[3]
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=20,
+        dimensions=(40, 90), timeout=90,
     )  # fmt: skip
     child.expect(r"◇┊  the process died at \d\d:\d\d:\d\d")
     child.expect("h |i look")
@@ -366,7 +366,7 @@ def test_ux_50_a_resume_draws_the_run_strip_with_the_death(world: World) -> None
 def test_ux_76_ux_68_two_keys_lead_from_a_resumed_card_to_a_working_model_and_nothing_runs_between(
     world: World,
 ) -> None:
-    target = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; rm out.txt"}}]}
+    target = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; rm out.txt"}}]}
     world.model_says(target, DONE)
     killed = world.start("-p", "hang", "--yolo")
     wait_for((world.project / "started").exists)
@@ -374,7 +374,7 @@ def test_ux_76_ux_68_two_keys_lead_from_a_resumed_card_to_a_working_model_and_no
     killed.communicate()
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=20,
+        dimensions=(40, 90), timeout=90,
     )  # fmt: skip
     child.expect("Esc later")
     child.expect("◇1")

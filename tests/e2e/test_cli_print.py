@@ -129,12 +129,12 @@ def test_ux_35_an_interrupt_stands_before_an_unknown_call_and_that_before_the_ti
     world: World,
 ) -> None:
     started = world.project / "started"
-    hang = {"calls": [{"name": "shell", "args": {"command": "cat started; touch started; sleep 60"}}]}
+    hang = {"calls": [{"name": "shell", "args": {"command": "cat started; touch started; sleep 600"}}]}
     world.model_says(hang, DONE)
     run = world.start("-p", "hang", "--yolo", "--output-format", "json")
     wait_for(started.exists)
     run.send_signal(signal.SIGINT)
-    out, _ = run.communicate(timeout=30)
+    out, _ = run.communicate(timeout=120)
     assert run.returncode == 130
     (document,) = lines(out)
     assert document["subtype"] == "error_interrupted"
@@ -151,7 +151,7 @@ def test_ux_34_a_reader_that_goes_away_ends_with_141(world: World) -> None:
     run = world.start("-p", "look", "--output-format", "stream-json")
     assert run.stdout is not None
     run.stdout.close()
-    assert run.wait(timeout=30) == 141
+    assert run.wait(timeout=120) == 141
     assert run.stderr is not None
     run.stderr.close()
 

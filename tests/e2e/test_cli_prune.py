@@ -27,11 +27,11 @@ def finished(world: World) -> str:
 
 
 def killed(world: World) -> None:
-    world.model_says({"calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; echo x"}}]})
+    world.model_says({"calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; echo x"}}]})
     run = world.start("-p", "do it", "--yolo")
     wait_for((world.project / "started").exists)
     os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
 
 
 def document(world: World, *flags: str) -> dict[str, Any]:
@@ -134,7 +134,7 @@ def test_at_a_terminal_the_loss_is_told_before_and_enter_is_no(
     finished(world)
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], "ledger", "prune", "--older-than", "0h"], cwd=str(world.project),
-        env=world.environ, encoding="utf-8", timeout=30,
+        env=world.environ, encoding="utf-8", timeout=120,
     )  # fmt: skip
     child.expect("for good")
     child.expect("N]")

@@ -22,12 +22,12 @@ def finished(world: World) -> str:
 
 @pytest.fixture
 def open_call(world: World) -> dict[str, Any]:
-    command = f"touch started; sleep 60; echo {SECRET!r}"
+    command = f"touch started; sleep 600; echo {SECRET!r}"
     world.model_says({"calls": [{"name": "shell", "args": {"command": command}}]}, {"text": "x"})
     run = world.start("-p", "do it", "--yolo")
     wait_for((world.project / "started").exists)
     os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
     (call,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
     return dict(call)
 
@@ -39,7 +39,7 @@ def session_of(world: World) -> str:
 def at_a_terminal(world: World, *arguments: str, answer: str) -> str:
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], *arguments], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        timeout=30, dimensions=(40, 200),
+        timeout=120, dimensions=(40, 200),
     )  # fmt: skip
     child.expect("drop it|Drop it")
     child.sendline(answer)

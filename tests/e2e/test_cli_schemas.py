@@ -38,13 +38,13 @@ def check(world: World, name: str, document: Any, *, strict: bool = True) -> Non
 @pytest.fixture
 def open_call(world: World) -> str:
     world.model_says(
-        {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; echo x >> out.txt"}}]},
+        {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; echo x >> out.txt"}}]},
         {"text": "x"},
     )
     run = world.start("-p", "do it", "--yolo")
     wait_for((world.project / "started").exists)
     os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
     check(world, "snapshot", listed(world), strict=False)  # nobody has taken over yet
     world.run("-c", "-p", "go on")
     return str(listed(world)["calls"][0]["attemptId"])

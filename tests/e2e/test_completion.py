@@ -7,7 +7,7 @@ import subprocess
 import pytest
 from cli_world import SUREFOOT, World, wait_for
 
-HANG = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; rm out.txt"}}]}
+HANG = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; rm out.txt"}}]}
 
 
 def offered(world: World, line: str) -> list[str]:
@@ -19,7 +19,7 @@ def offered(world: World, line: str) -> list[str]:
     }  # fmt: skip
     done = subprocess.run(
         SUREFOOT, cwd=world.project, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-        timeout=30, check=False,
+        timeout=120, check=False,
     )  # fmt: skip
     assert done.stderr == ""
     return [one.partition(",")[2] for one in done.stdout.splitlines() if one]

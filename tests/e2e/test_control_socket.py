@@ -31,12 +31,12 @@ def shell(command: str) -> dict[str, Any]:
     return {"calls": [{"name": "shell", "args": {"command": command}}]}
 
 
-def killed(world: World, command: str = "touch started; sleep 60; echo x >> out.txt") -> None:
+def killed(world: World, command: str = "touch started; sleep 600; echo x >> out.txt") -> None:
     world.model_says(shell(command), DONE)
     run = world.start("-p", "do it", "--yolo")
     wait_for((world.project / "started").exists)
     os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
 
 
 class Live:
@@ -55,7 +55,7 @@ class Live:
 
     def end(self) -> tuple[str, str]:
         self.go()
-        return self.run.communicate(timeout=30)
+        return self.run.communicate(timeout=120)
 
     @property
     def socket(self) -> Path:
@@ -104,7 +104,7 @@ def test_tr_151_a_decision_is_handed_to_the_live_owner_and_waits_for_its_border(
     )
     assert ledger_calls(world)[0]["resolution"] is None and pressing.poll() is None
     live.go()
-    out, err = pressing.communicate(timeout=30)
+    out, err = pressing.communicate(timeout=120)
     assert pressing.returncode == 0, err
     assert "not yet recorded" in err and "recorded" not in err.replace("not yet recorded", "")
     assert "you said it happened" in out
@@ -127,8 +127,8 @@ def test_ux_160_a_press_whose_owner_dies_before_the_border_is_not_recorded(live:
     pressing = world.start("recover", "confirm", attempt, "--inspection", inspection)
     wait_for(lambda: any(one["parked"] for one in ask(live.socket, {"do": "snapshot"})["body"]["calls"]))
     live.run.kill()
-    live.run.communicate(timeout=30)
-    _, err = pressing.communicate(timeout=30)
+    live.run.communicate(timeout=120)
+    _, err = pressing.communicate(timeout=120)
     assert pressing.returncode == 3 and "not yet recorded" in err
     assert {one["attemptId"]: one["resolution"] for one in ledger_calls(world)}[attempt] is None
 
@@ -149,8 +149,8 @@ def test_tr_210_a_second_press_takes_the_place_of_the_parked_one(live: Live) -> 
         )
     )
     live.go()
-    _, told = second.communicate(timeout=30)
-    first.communicate(timeout=30)
+    _, told = second.communicate(timeout=120)
+    first.communicate(timeout=120)
     assert second.returncode == 0 and "takes the place of" in told
     live.end()
     (call,) = [one for one in ledger_calls(world) if one["attemptId"] == attempt]

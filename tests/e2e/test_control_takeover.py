@@ -21,7 +21,7 @@ HANG = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 30
 def at_a_terminal(world: World, *arguments: str) -> Any:
     return pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], *arguments], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 120), timeout=20,
+        dimensions=(40, 120), timeout=90,
     )  # fmt: skip
 
 
@@ -50,7 +50,7 @@ def test_ux_51_a_take_over_names_the_holder_and_needs_the_short_id_typed(world: 
     (call,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
     assert call["state"] == "unknown" and call["executor"]["state"] == "alive"
     run.kill()
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
 
 
 def test_ux_163_a_damaged_ledger_is_set_aside_whole_by_a_typed_name_alone(world: World) -> None:
@@ -132,7 +132,7 @@ def test_ux_118_a_chat_that_waits_takes_the_decision_of_another_terminal_at_once
     run = world.start("-p", "hang", "--yolo")
     wait_for((world.project / "started").exists)
     run.kill()
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
     (call,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
     world.model_says(DONE)
     chat = at_a_terminal(world, "-c")

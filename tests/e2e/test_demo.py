@@ -15,7 +15,7 @@ import pexpect
 import pytest
 from cli_world import SUREFOOT, wait_for
 
-WHOLE_SECONDS = 45.0
+WHOLE_SECONDS = 120.0
 
 
 @pytest.fixture

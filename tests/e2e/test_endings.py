@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-SECONDS = 30.0
+SECONDS = 120.0
 COMMAND = "touch started; sleep 2; touch ended"
 CALL = {"calls": [{"name": "shell", "args": {"command": COMMAND}}]}
 DONE = {"text": "done"}

@@ -195,7 +195,7 @@ class Stage:
         run = world.start("-p", "do it", "--yolo")
         wait_for((world.project / "started").exists)
         os.kill(run.pid, signal.SIGKILL)
-        run.communicate(timeout=30)
+        run.communicate(timeout=120)
         (call,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
         (call,) = json.loads(world.run("recover", "inspect", call["attemptId"], "--json").stdout)["calls"]
         self.seen[call["attemptId"]] = call["inspectionId"]

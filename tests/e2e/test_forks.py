@@ -6,7 +6,7 @@ import json
 
 from cli_world import World, wait_for
 
-HANG = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; rm out.txt"}}]}
+HANG = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; rm out.txt"}}]}
 
 
 def test_ux_52_a_run_in_a_fork_meets_the_open_call_of_its_origin_and_leaves_that_session_alone(

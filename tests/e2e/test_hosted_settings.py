@@ -110,7 +110,7 @@ def test_fi_21_pr_98_a_kill_in_the_middle_leaves_an_unknown_call_and_nothing_is_
     running = world.start("-p", "go")
     wait_for(lambda: len(emulator.requests()) == 1)
     running.send_signal(signal.SIGKILL)
-    running.communicate(timeout=20)
+    running.communicate(timeout=120)
     listed = world.run("recover", "list").stdout
     assert "hosted:request code" in listed
     assert world.run("session", "show").returncode == 0 and len(emulator.requests()) == 1

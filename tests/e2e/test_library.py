@@ -35,7 +35,7 @@ def _run(folder: Path, *arguments: str, die: bool = False) -> subprocess.Complet
     environ = {**os.environ, **({"DIE": "1"} if die else {})}
     return subprocess.run(
         [sys.executable, "-c", PROGRAM, str(folder / "home"), *arguments],
-        cwd=folder, env=environ, capture_output=True, text=True, timeout=60, check=False,
+        cwd=folder, env=environ, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
 

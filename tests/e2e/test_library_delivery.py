@@ -48,7 +48,7 @@ with surefoot.open(ledger=sys.argv[1]) as ledger:
 def run(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", PROGRAM, str(folder / "home"), *arguments],
-        cwd=folder, env={**os.environ, **environ}, capture_output=True, text=True, timeout=60, check=False,
+        cwd=folder, env={**os.environ, **environ}, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
 
 
@@ -129,7 +129,7 @@ async def test_tr_202_a_caller_that_gave_up_is_answered_from_what_its_call_came_
     def charge(amount: int) -> str:
         bodies.append(amount)
         begun.set()
-        go_on.wait(30)
+        go_on.wait(120)
         return f"charged {len(bodies)}"
 
     async with surefoot.open(ledger=tmp_path / "home") as ledger, ledger.session() as session:

@@ -34,7 +34,7 @@ async def gone(pid: int) -> None:
     loop = asyncio.get_running_loop()
     loop.add_reader(handle, ended.set)
     try:
-        await asyncio.wait_for(ended.wait(), 10)
+        await asyncio.wait_for(ended.wait(), 90)
     finally:
         loop.remove_reader(handle)
         os.close(handle)

@@ -131,7 +131,7 @@ def test_pr_80_in_a_chat_the_slash_command_recovers_and_its_words_are_no_command
 ) -> None:
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], "--plain"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        timeout=20, dimensions=(40, 100),
+        timeout=90, dimensions=(40, 100),
     )  # fmt: skip
     try:
         child.expect("[>❯]")
@@ -157,7 +157,7 @@ def test_fi_9_a_stalled_recovery_request_is_already_accounted_for_and_a_kill_sen
     consumed = records(world)[-1]
     assert (consumed["state"], consumed["projected"]) == ("consumed", True)
     running.send_signal(signal.SIGKILL)
-    running.communicate(timeout=20)
+    running.communicate(timeout=120)
     again = world.run("recover-context")
     assert again.returncode == 1 and again.stderr.startswith("recovery_spent:")
     assert len(emulator.requests()) == 3

@@ -17,11 +17,11 @@ EVIDENCE = ("attemptId", "tool", "class", "reach", "state", "reason", "overlays"
 
 @pytest.fixture
 def open_call(world: World) -> str:
-    world.model_says({"calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; echo x"}}]})
+    world.model_says({"calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; echo x"}}]})
     run = world.start("-p", "do it", "--yolo")
     wait_for((world.project / "started").exists)
     os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
     attempt = str(json.loads(world.run("recover", "list", "--json").stdout)["calls"][0]["attemptId"])
     assert world.run("recover", "inspect", attempt, "--json").returncode == 0
     return attempt
@@ -50,7 +50,7 @@ def test_tr_188_switching_retry_off_or_lowering_the_barrier_removes_no_evidence_
     assert {one["action"] for one in manual if one["enabled"]} >= {"inspect", "confirm", "reject", "release"}
     looked = json.loads(world.run("recover", "inspect", open_call, "--json").stdout)
     (call,) = looked["calls"]
-    assert "sleep 60" in call["arguments"]
+    assert "sleep 600" in call["arguments"]
     done = world.run("recover", "reject", open_call, "--inspection", call["inspectionId"])
     assert done.returncode == 0, done.stderr
 

@@ -10,7 +10,7 @@ from cli_world import SUREFOOT, World, wait_for
 
 SECRET = "ghp_" + "a1B2" * 9
 TOLD = {"calls": [{"name": "shell", "args": {"command": f"echo {SECRET} > note.txt && cat note.txt"}}]}
-HANG = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; rm out.txt"}}]}
+HANG = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; rm out.txt"}}]}
 DONE = {"text": "Done."}
 
 
@@ -53,7 +53,7 @@ def test_ux_54_secrets_stay_in_only_for_a_person_at_a_terminal(world: World) -> 
     assert refused.returncode == 2 and refused.stdout == "" and "person at a terminal" in refused.stderr
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], "session", "export", "--no-redact", "-o", "whole.json"],
-        cwd=str(world.project), env=world.environ, encoding="utf-8", timeout=20,
+        cwd=str(world.project), env=world.environ, encoding="utf-8", timeout=90,
     )  # fmt: skip
     child.expect(pexpect.EOF)
     child.close()

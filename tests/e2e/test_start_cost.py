@@ -39,7 +39,7 @@ def loaded(world: World, body: str) -> set[str]:
     """The modules a fresh interpreter holds after `body` that it did not hold before."""
     done = subprocess.run(
         [sys.executable, "-c", REPORT.format(body=body)], cwd=world.project, env=world.environ,
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30, check=True,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True,
     )  # fmt: skip
     return set(json.loads(done.stderr.splitlines()[-1]))
 

@@ -44,7 +44,7 @@ async def until(controller: Controller, holds: Callable[[], Any]) -> None:
     """Wait until something holds, looked at whenever an entry was appended."""
     news = asyncio.Event()
     controller.session.watch(lambda _: news.set())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while not holds():
             await news.wait()
             news.clear()

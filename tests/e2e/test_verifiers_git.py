@@ -71,7 +71,7 @@ def power_cut(world: World, run: subprocess.Popen[str]) -> None:
         return not alive
 
     wait_for(all_gone)
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
 
 
 def interrupted(world: World, command: str = COMMIT) -> subprocess.Popen[str]:
@@ -87,7 +87,7 @@ def only_call(world: World) -> dict[str, Any]:
 
 
 def test_case_c05_a_commit_that_landed_before_the_crash_is_found_and_the_run_goes_on(staged: World) -> None:
-    hook(staged, "post-commit", "touch started; exec sleep 60")
+    hook(staged, "post-commit", "touch started; exec sleep 600")
     power_cut(staged, interrupted(staged))
     assert git(staged, "log", "-1", "--format=%s") == "add the parser"
     listed = staged.run("recover", "list")
@@ -101,7 +101,7 @@ def test_case_c05_a_commit_that_landed_before_the_crash_is_found_and_the_run_goe
 
 
 def test_case_c05_what_was_proven_is_told_with_its_commit(staged: World) -> None:
-    hook(staged, "post-commit", "touch started; exec sleep 60")
+    hook(staged, "post-commit", "touch started; exec sleep 600")
     power_cut(staged, interrupted(staged))
     attempt = only_call(staged)["attemptId"]
     staged.run("recover", "inspect", attempt)
@@ -113,10 +113,10 @@ def test_case_c05_what_was_proven_is_told_with_its_commit(staged: World) -> None
 
 
 def test_tr_109_a_commit_stopped_before_it_landed_is_absent_and_fenced(staged: World) -> None:
-    hook(staged, "pre-commit", "touch started; exec sleep 60")
+    hook(staged, "pre-commit", "touch started; exec sleep 600")
     run = interrupted(staged)
     run.send_signal(signal.SIGINT)
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
     wait_for(lambda: not holders(staged))
     looked = json.loads(staged.run("recover", "inspect", only_call(staged)["attemptId"], "--json").stdout)
     found = looked["calls"][0]["inspection"]
@@ -124,7 +124,7 @@ def test_tr_109_a_commit_stopped_before_it_landed_is_absent_and_fenced(staged: W
 
 
 def test_tr_100_a_commit_whose_supervisor_died_too_is_never_fenced(staged: World) -> None:
-    hook(staged, "pre-commit", "touch started; exec sleep 60")
+    hook(staged, "pre-commit", "touch started; exec sleep 600")
     power_cut(staged, interrupted(staged))
     looked = json.loads(staged.run("recover", "inspect", only_call(staged)["attemptId"], "--json").stdout)
     found = looked["calls"][0]["inspection"]
@@ -134,7 +134,7 @@ def test_tr_100_a_commit_whose_supervisor_died_too_is_never_fenced(staged: World
 def test_tr_103_a_push_is_looked_up_far_and_found_at_the_remote(staged: World) -> None:
     remote = staged.home / "remote.git"
     git(staged, "init", "-q", "--bare", str(remote))
-    (remote / "hooks/post-receive").write_text(f"#!/bin/sh\ntouch {staged.project}/started; exec sleep 60\n")
+    (remote / "hooks/post-receive").write_text(f"#!/bin/sh\ntouch {staged.project}/started; exec sleep 600\n")
     (remote / "hooks/post-receive").chmod(0o755)
     git(staged, "remote", "add", "origin", str(remote))
     git(staged, "commit", "-qm", "add the parser")
@@ -150,7 +150,7 @@ def test_tr_103_a_push_is_looked_up_far_and_found_at_the_remote(staged: World) -
 
 
 def test_tr_110_a_general_command_has_no_verifier_and_the_inspection_says_so(staged: World) -> None:
-    power_cut(staged, interrupted(staged, "touch started; sleep 60; git commit -m x"))
+    power_cut(staged, interrupted(staged, "touch started; sleep 600; git commit -m x"))
     looked = json.loads(staged.run("recover", "inspect", only_call(staged)["attemptId"], "--json").stdout)
     found = looked["calls"][0]["inspection"]
     assert (found["state"], found["reason"], found["verifier"]) == ("unknown", "no_verifier", "process")
@@ -158,10 +158,10 @@ def test_tr_110_a_general_command_has_no_verifier_and_the_inspection_says_so(sta
 
 
 def test_tr_135_a_commit_proven_absent_and_fenced_is_retried_once_by_a_person(staged: World) -> None:
-    hook(staged, "pre-commit", "touch started; exec sleep 60")
+    hook(staged, "pre-commit", "touch started; exec sleep 600")
     run = interrupted(staged)
     run.send_signal(signal.SIGINT)
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
     wait_for(lambda: not holders(staged))
     (staged.project / ".git/hooks/pre-commit").unlink()
     (staged.project / ".git/index.lock").unlink(missing_ok=True)
@@ -178,9 +178,9 @@ def test_tr_135_a_commit_proven_absent_and_fenced_is_retried_once_by_a_person(st
 
 
 def test_tr_135_a_general_command_is_not_retried_for_want_of_a_verifier(staged: World) -> None:
-    run = interrupted(staged, "touch started; sleep 60; git commit -m x")
+    run = interrupted(staged, "touch started; sleep 600; git commit -m x")
     run.send_signal(signal.SIGINT)
-    run.communicate(timeout=30)
+    run.communicate(timeout=120)
     wait_for(lambda: not holders(staged))
     staged.more["SUREFOOT_TOOL_RECOVERY_RETRY"] = "1"
     attempt = only_call(staged)["attemptId"]

@@ -81,12 +81,12 @@ def killed_while_it_waits(folder: Path, sink: Sink) -> None:
     wait_for(lambda: running.poll() is not None or sink.state()["waiting"] == 1)
     assert running.poll() is None, running.communicate()
     running.kill()
-    running.communicate(timeout=30)
+    running.communicate(timeout=120)
 
 
 def looked(folder: Path, sink: Sink, what: str = "inspect", **how: Any) -> dict[str, Any]:
     running = agent(folder, sink, what, **how)
-    out, errors = running.communicate(timeout=60)
+    out, errors = running.communicate(timeout=120)
     assert running.returncode == 0, errors
     return dict(json.loads(out))
 

@@ -91,7 +91,7 @@ def left_behind(line: str) -> list[str]:
             env=dict(made.variables),
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=10,
+            timeout=90,
             check=False,
         )
         return sorted(path.name for path in Path(folder).iterdir())

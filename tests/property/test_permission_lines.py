@@ -228,7 +228,7 @@ def traced(line: str, stubs: Path) -> tuple[list[str], list[str]]:
             env={"PATH": str(stubs), "STUB_LOG": str(log), "HOME": name},
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=10,
+            timeout=90,
             check=False,
         )
         ran = log.read_text().splitlines() if log.exists() else []

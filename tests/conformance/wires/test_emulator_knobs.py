@@ -132,7 +132,7 @@ async def test_we_19_every_knob_fires_once_and_is_counted_or_has_no_form(
     emulator: Emulator, wire: str
 ) -> None:
     silent = set()
-    async with httpx2.AsyncClient(timeout=10) as client:
+    async with httpx2.AsyncClient(timeout=90) as client:
         _, whole = await send(client, emulator, wire, request(wire))
         for name, action in actions():
             fault = emulator.fault(**action)
@@ -155,7 +155,7 @@ async def test_we_19_every_knob_fires_once_and_is_counted_or_has_no_form(
 @pytest.mark.parametrize("wire", sorted(PATHS))
 @pytest.mark.parametrize("form", FORMS)
 async def test_we_19_every_broken_body_leaves_on_every_wire(emulator: Emulator, wire: str, form: str) -> None:
-    async with httpx2.AsyncClient(timeout=10) as client:
+    async with httpx2.AsyncClient(timeout=90) as client:
         emulator.fault(status=400, body=form, message="inner words")
         status, got = await send(client, emulator, wire, request(wire))
         assert status == 400 and (b"inner words" in got) == (form in TELLING), got
@@ -167,7 +167,7 @@ async def test_we_19_every_broken_body_leaves_on_every_wire(emulator: Emulator, 
 
 @pytest.mark.parametrize("wire", sorted(PATHS))
 async def test_we_19_a_cut_can_fall_inside_a_character_on_every_wire(emulator: Emulator, wire: str) -> None:
-    async with httpx2.AsyncClient(timeout=10) as client:
+    async with httpx2.AsyncClient(timeout=90) as client:
         emulator.fault(cut_at={"inside": "character"})
         _, got = await send(client, emulator, wire, request(wire))
     assert got.endswith("ü".encode()[:1])
@@ -176,7 +176,7 @@ async def test_we_19_a_cut_can_fall_inside_a_character_on_every_wire(emulator: E
 
 @pytest.mark.parametrize("wire", sorted(PATHS))
 async def test_we_19_flip_refuses_and_accepts_the_same_bytes(emulator: Emulator, wire: str) -> None:
-    async with httpx2.AsyncClient(timeout=10) as client:
+    async with httpx2.AsyncClient(timeout=90) as client:
         emulator.fault(flip="once")
         statuses = [(await send(client, emulator, wire, request(wire)))[0] for _ in range(2)]
         assert statuses == [400, 200]
@@ -189,7 +189,7 @@ async def test_we_19_flip_refuses_and_accepts_the_same_bytes(emulator: Emulator,
 @pytest.mark.parametrize("wire", sorted(PATHS))
 async def test_we_07_the_log_holds_beta_headers_digests_and_no_key(emulator: Emulator, wire: str) -> None:
     headers = {"authorization": "Bearer sk-secret", "x-api-key": "sk-secret", "anthropic-beta": "a-beta"}
-    async with httpx2.AsyncClient(timeout=10, headers=headers) as client:
+    async with httpx2.AsyncClient(timeout=90, headers=headers) as client:
         await send(client, emulator, wire, {**request(wire), "stream": False})
         await send(client, emulator, wire, request(wire))
     first, second = emulator.requests()
@@ -203,7 +203,7 @@ async def test_we_19_reasoning_is_left_out_or_blank_on_chat(emulator: Emulator) 
     emulator.fault(reasoning_mode="blank")
     shown = []
     url = f"{emulator.base_url('deepseek')}/chat/completions"
-    async with httpx2.AsyncClient(timeout=10) as client:
+    async with httpx2.AsyncClient(timeout=90) as client:
         for _ in range(3):
             reply = await client.post(url, json={**request("chat"), "stream": False})
             shown.append(reply.json()["choices"][0]["message"].get("reasoning_content"))
@@ -223,7 +223,7 @@ async def test_we_18_chat_shows_sources_as_annotations_and_counts_the_search(emu
 async def test_we_12_deepseek_may_name_its_json_a_stream_of_bytes(emulator: Emulator) -> None:
     emulator.set_knobs("deepseek", octet_stream=True)
     url = f"{emulator.base_url('deepseek')}/chat/completions"
-    async with httpx2.AsyncClient(timeout=10) as client:
+    async with httpx2.AsyncClient(timeout=90) as client:
         reply = await client.post(url, json=request("chat", broken=True))
     assert reply.headers["content-type"] == "application/octet-stream" and reply.headers["x-ds-trace-id"]
     assert reply.json()["error"]["code"] == "invalid_request_error"
@@ -252,7 +252,7 @@ async def test_we_9_we_10_a_hosted_tool_is_declared_in_its_form_or_refused(
     }
     path = {"chat": "/chat/completions", "responses": "/responses", "anthropic": "/v1/messages"}[wire]
     url = emulator.base_url(profile, wire=wire) + path
-    async with httpx2.AsyncClient(timeout=10) as client:
+    async with httpx2.AsyncClient(timeout=90) as client:
         reply = await client.post(url, json={"model": "m", "tools": [tool], **asked[wire]})
     assert (reply.status_code == 200) is taken, reply.text
 
@@ -261,7 +261,7 @@ async def test_we_18_a_tool_may_wait_for_being_switched_on(emulator: Emulator) -
     emulator.script([{"hosted_effect": "code", "when_enabled": True, "text": "ran"}], then="last")
     url = emulator.base_url("openai") + "/responses"
     tool = {"type": "code_interpreter", "container": {"type": "auto"}}
-    async with httpx2.AsyncClient(timeout=10) as client:
+    async with httpx2.AsyncClient(timeout=90) as client:
         for tools in ([], [tool]):
             await client.post(url, json={"model": "m", "input": "go", "tools": tools})
     assert [entry.hosted for entry in emulator.requests()] == [{}, {"code": 1}]

@@ -45,7 +45,7 @@ def client(emulator: Emulator, profile: str, key: str = "sk-test", session: str 
         base_url=emulator.base_url(profile),
         api_key=key,
         max_retries=0,
-        timeout=10,
+        timeout=90,
         http_client=openai.DefaultAsyncHttpxClient(verify=CERTIFICATES),
         default_headers={"x-test-session": session},
     )

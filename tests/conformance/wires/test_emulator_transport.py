@@ -32,7 +32,7 @@ def body(stream: bool, messages: list[Any] | None = None) -> dict[str, Any]:
 async def received(emulator: Emulator, *, stream: bool = True, profile: str = "compat") -> tuple[bytes, bool]:
     """The bytes of the reply's body, and whether it broke off."""
     content = b""
-    async with httpx2.AsyncClient(timeout=10) as client:
+    async with httpx2.AsyncClient(timeout=90) as client:
         url = f"{emulator.base_url(profile)}/chat/completions"
         async with client.stream("POST", url, json=body(stream)) as reply:
             try:
@@ -98,7 +98,7 @@ async def test_we_07_a_client_that_leaves_during_a_stall_is_logged_as_gone(emula
             await emulator.log.changed()
         return emulator.requests()[-1]
 
-    assert (await asyncio.wait_for(gone(), 10)).client_closed_early
+    assert (await asyncio.wait_for(gone(), 90)).client_closed_early
 
 
 async def test_we_07_the_log_holds_raw_bodies_and_digests_and_no_key(emulator: Emulator) -> None:

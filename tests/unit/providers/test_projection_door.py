@@ -193,7 +193,7 @@ def test_pr_47_the_same_input_gives_the_same_bytes_in_every_process() -> None:
             capture_output=True,
             text=True,
             check=True,
-            timeout=60,
+            timeout=120,
         ).stdout
         for seed in ("1", "2")
     }

@@ -87,7 +87,7 @@ def test_what_a_child_left_running_is_found_by_its_mark_and_ended(tmp_path: Path
     with subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None and process.stdout.readline() == b"up\n"
         assert end_leftovers(tmp_path) == [process.pid]
-        assert process.wait(10) == -signal.SIGKILL
+        assert process.wait(120) == -signal.SIGKILL
     assert leftovers(tmp_path) == []
 
 

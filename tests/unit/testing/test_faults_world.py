@@ -127,7 +127,7 @@ def test_a_process_dies_by_sigkill_at_its_seam_and_the_trace_names_it(tmp_path: 
     for number, expected in ((1, "a1"), (3, "a3"), (4, None)):
         trace = tmp_path / f"trace{number}"
         ended = subprocess.run(
-            [sys.executable, "-c", program, str(number), str(trace)], timeout=60, check=False
+            [sys.executable, "-c", program, str(number), str(trace)], timeout=120, check=False
         )
         assert read_trace(trace)[1] == expected
         assert ended.returncode == (-signal.SIGKILL if expected else 0)

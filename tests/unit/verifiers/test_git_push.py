@@ -86,7 +86,7 @@ def test_tr_109_a_late_push_turns_absent_into_present(repo: Repo, remote: Repo) 
     late = subprocess.Popen(["bash", "-c", f"read _ < {gate}; {PUSH} 2>/dev/null"], cwd=repo.folder)
     assert seen(call, fenced=False).fenced is False
     gate.write_text("\n")
-    assert late.wait(20) == 0
+    assert late.wait(120) == 0
     assert seen(call).state == "present"
 
 

@@ -57,7 +57,7 @@ def pay(sink: Sink, key: str = KEY, label: str = "x") -> None:
 
 def put(sink: Sink, name: str, content: bytes) -> None:
     request = urllib.request.Request(f"{sink.url}/item/{name}", content, method="PUT")
-    urllib.request.urlopen(request, timeout=10).close()
+    urllib.request.urlopen(request, timeout=90).close()
 
 
 def test_the_http_verifier_fits_the_port_looks_far_and_only_reads() -> None:

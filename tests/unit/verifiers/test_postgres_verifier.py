@@ -111,7 +111,7 @@ def writer(shop: PostgresServer) -> Iterator[Callable[..., Writer]]:
 
 
 def until(found: Callable[[], bool]) -> None:
-    end = time.monotonic() + 20
+    end = time.monotonic() + 90
     while not found():
         assert time.monotonic() < end
         time.sleep(0.01)

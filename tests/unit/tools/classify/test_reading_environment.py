@@ -104,7 +104,7 @@ def run_anyhow(
         capture_output=True,
         text=True,
         stdin=subprocess.DEVNULL,
-        timeout=30,
+        timeout=120,
         check=False,
     )
 

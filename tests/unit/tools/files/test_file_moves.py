@@ -162,7 +162,7 @@ def test_a_user_who_may_not_write_a_folder_is_told_so(tmp_path: Path) -> None:
         "except Exception as e: print(e.outcome.error_kind)\n"
     )
     ran = subprocess.run(
-        [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", program, str(folder)], capture_output=True, text=True, timeout=120
     )
     folder.chmod(0o755)
     assert ran.stdout.split() == ["inplace", "not_writable"], ran.stderr

@@ -55,7 +55,7 @@ class Bench:
 
     async def ended(self, script: str, **facts: Any) -> Seen:
         job = self.launch(script, **facts)
-        await asyncio.wait_for(asyncio.shield(job.exited), 30)
+        await asyncio.wait_for(asyncio.shield(job.exited), 90)
         return self.seen(job)
 
     def seen(self, job: Supervised) -> Seen:
@@ -64,7 +64,7 @@ class Bench:
     def look(self, run: RunFolder, **how: Any) -> Seen:
         return look(self.records[run.attempt_id], boot_id=kernel.boot_id(), **how)
 
-    async def until(self, holds: Callable[[], Any], seconds: float = 30.0) -> Any:
+    async def until(self, holds: Callable[[], Any], seconds: float = 90.0) -> Any:
         """Wait until something holds; what it answered is returned."""
         end = time.monotonic() + seconds
         while True:

@@ -50,7 +50,7 @@ async def test_tr_67_another_token_or_boot_proves_nothing(bench: Any) -> None:
 
 
 async def test_tr_67_a_claim_that_was_taken_away_cannot_be_put_again(bench: Any) -> None:
-    job = bench.launch("sleep 30")
+    job = bench.launch("sleep 600")
     await job.running
     claim = (run := job.run).path / folder.CLAIM
     kept = claim.read_text()
@@ -68,7 +68,7 @@ async def test_tr_67_a_command_cannot_forge_that_it_never_ran(bench: Any) -> Non
     await bench.until(lambda: claim.exists() and "reconciliation" in claim.read_text())
     assert bench.look(run, epoch=2, claim=True).reason == "claim_contradicted"
     job.stop("kill")
-    await asyncio.wait_for(asyncio.shield(job.quiet), 30)
+    await asyncio.wait_for(asyncio.shield(job.quiet), 90)
 
 
 async def test_tr_74_nonsense_on_the_stop_socket_ends_nothing(bench: Any) -> None:
@@ -79,7 +79,7 @@ async def test_tr_74_nonsense_on_the_stop_socket_ends_nothing(bench: Any) -> Non
         with ending._connected(descriptor) as connection:
             connection.sendall(line + b"\n")
         os.close(descriptor)
-    record = await asyncio.wait_for(asyncio.shield(job.exited), 30)
+    record = await asyncio.wait_for(asyncio.shield(job.exited), 90)
     assert record["stop"]["why"] == "kill", "only the last one asked for anything"
 
 
@@ -94,7 +94,7 @@ async def test_tr_67_a_claim_that_cannot_be_made_gives_unclear(bench: Any, monke
 
 
 async def test_tr_68_an_exit_record_without_the_secret_is_weak_and_settles_nothing(bench: Any) -> None:
-    job = bench.launch("sleep 30")
+    job = bench.launch("sleep 600")
     await job.running
     (job.run.path / folder.EXIT).write_text(json.dumps({"code": 0, "signal": None, "secret": "guess"}))
     seen = bench.look(job.run)
@@ -182,14 +182,14 @@ async def test_tr_71_adopting_a_running_command_tells_its_output_and_end(bench: 
     await job.running
     waiting = asyncio.ensure_future(adopt(bench.records[job.run.attempt_id]))
     (bench.work / "go").touch()
-    seen = await asyncio.wait_for(waiting, 30)
+    seen = await asyncio.wait_for(waiting, 90)
     assert (seen.state, seen.code, seen.output) == (ProcessState.EXITED, 5, "late\n")
 
 
 async def test_tr_72_a_command_that_removes_its_own_run_folder_leaves_it_unknown(bench: Any) -> None:
     run = bench.make()
     job = bench.launch(f"rm -rf {run.path}; exit 0", run)
-    record = await asyncio.wait_for(asyncio.shield(job.exited), 30)
+    record = await asyncio.wait_for(asyncio.shield(job.exited), 90)
     assert (record["code"], record["recorded"]) == (0, False), (
         "its own agent is told, though nothing is on disk"
     )

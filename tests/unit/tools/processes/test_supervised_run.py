@@ -55,7 +55,7 @@ async def test_tr_65_no_signal_of_the_commands_group_reaches_the_agent_or_the_su
 
 
 async def test_tr_203_the_supervisor_is_not_dumpable_and_in_a_session_of_its_own(bench: Any) -> None:
-    job = bench.launch("sleep 30")
+    job = bench.launch("sleep 600")
     await job.running
     pid = bench.supervisor_pid(job.run)
     stat = kernel.stat_of(pid)
@@ -64,7 +64,7 @@ async def test_tr_203_the_supervisor_is_not_dumpable_and_in_a_session_of_its_own
     # The kernel gives what belongs to a process that may not be dumped to root.
     assert await asyncio.to_thread(lambda: Path(f"/proc/{pid}/mem").stat().st_uid) == 0
     job.stop("kill")
-    assert await asyncio.wait_for(job.quiet, 30) is True
+    assert await asyncio.wait_for(job.quiet, 90) is True
 
 
 async def test_tr_203_the_warm_server_has_one_thread_and_serves_all_commands(bench: Any) -> None:
@@ -188,7 +188,7 @@ async def test_case_c07_a_signal_is_never_shown_as_exit_code_zero(
         lambda: next((m for m in bench.look(run).members if m.command == "sleep 300"), None)
     )
     assert kernel.send(victim.pid, victim.start_ticks, number)
-    await asyncio.wait_for(asyncio.shield(job.exited), 30)
+    await asyncio.wait_for(asyncio.shield(job.exited), 90)
     seen = bench.seen(job)
     assert seen.code != 0
     assert shape == "make" or seen.signal == number or seen.code == 128 + number
@@ -201,15 +201,15 @@ async def test_case_c07_a_signal_is_never_shown_as_exit_code_zero(
 
 async def test_tr_204_a_child_that_keeps_the_output_open_delays_nothing(bench: Any) -> None:
     start = time.monotonic()
-    job = bench.launch("(sleep 30; echo too late) & echo now")
+    job = bench.launch("(sleep 600; echo too late) & echo now")
     await job.exited
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 200
     seen = bench.seen(job)
     assert seen.output == "now\n"
     assert seen.executor is ExecutorState.ALIVE, "something of it still runs"
     assert not job.quiet.done()
     job.stop("kill")
-    assert await asyncio.wait_for(job.quiet, 30) is True
+    assert await asyncio.wait_for(job.quiet, 90) is True
 
 
 async def test_tr_204_head_and_tail_with_a_mark_above_the_bound(bench: Any) -> None:
@@ -226,7 +226,7 @@ async def test_tr_74_stop_sends_int_then_term_then_kill_counted_from_the_press(b
     await bench.read("up")
     pressed = kernel.boot_ms()
     job.stop("cancelled", pressed)
-    record = await asyncio.wait_for(asyncio.shield(job.exited), 30)
+    record = await asyncio.wait_for(asyncio.shield(job.exited), 90)
     assert record["signal"] == signal.SIGKILL
     assert record["stop"] == {"why": "cancelled", "pressedBoot": pressed, "signals": [2, 15, 9]}
     assert 800 <= record["endedBoot"] - pressed < 2500
@@ -238,12 +238,12 @@ async def test_tr_74_a_check_is_killed_after_one_step(bench: Any) -> None:
     job = bench.launch("trap '' INT TERM; echo up > up; while :; do sleep 0.02; done", check=True)
     await bench.read("up")
     job.stop("cancelled")
-    assert (await asyncio.wait_for(asyncio.shield(job.exited), 30))["stop"]["signals"] == [2, 9]
+    assert (await asyncio.wait_for(asyncio.shield(job.exited), 90))["stop"]["signals"] == [2, 9]
 
 
 async def test_tr_203_the_deadline_is_kept_by_the_supervisor(bench: Any) -> None:
-    job = bench.launch("sleep 30", deadline_boot_ms=kernel.boot_ms() + 2000)
-    record = await asyncio.wait_for(asyncio.shield(job.exited), 30)
+    job = bench.launch("sleep 600", deadline_boot_ms=kernel.boot_ms() + 2000)
+    record = await asyncio.wait_for(asyncio.shield(job.exited), 90)
     assert record["stop"]["why"] == "time_limit"
     outcome = outcome_of(bench.seen(job), EffectClass.UNKNOWN)
     assert (outcome.state, outcome.reason) == (
@@ -256,7 +256,7 @@ async def test_tr_203_the_deadline_is_kept_by_the_supervisor(bench: Any) -> None
 async def test_case_f11_past_a_limit_it_goes_on_when_declared_and_its_end_is_known(bench: Any) -> None:
     script = "while ! test -e go; do sleep 0.01; done; echo done"
     job = bench.launch(script, deadline_boot_ms=kernel.boot_ms() + 2000, at_deadline="keep")
-    await asyncio.wait_for(job.over_limit.wait(), 20)
+    await asyncio.wait_for(job.over_limit.wait(), 90)
     assert bench.look(job.run).state is ProcessState.RUNNING
     (bench.work / "go").touch()
     await job.exited
@@ -283,7 +283,7 @@ async def test_case_f08_ux_120_a_double_forked_grandchild_holds_quiet_back_until
     (job.run.path / folder.QUIET).write_text(json.dumps({"secret": stolen}))
     assert bench.look(job.run).quiet is False
     (bench.work / "go").touch()
-    assert await asyncio.wait_for(job.quiet, 30) is True
+    assert await asyncio.wait_for(job.quiet, 90) is True
     assert bench.look(job.run).executor is ExecutorState.ENDED
 
 
@@ -295,4 +295,4 @@ async def test_tr_68_many_orphans_are_reaped_and_leave_no_zombie(bench: Any) -> 
     pid = bench.supervisor_pid(job.run)
     await bench.until(lambda: len(kernel.children(pid)) == 1)
     (bench.work / "go").touch()
-    assert await asyncio.wait_for(job.quiet, 30) is True
+    assert await asyncio.wait_for(job.quiet, 90) is True
