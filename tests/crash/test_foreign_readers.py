@@ -60,19 +60,68 @@ with surefoot.open(ledger=sys.argv[1]) as ledger:
 """
 
 
+GIVES_UP = """
+import asyncio, os, signal, sys, threading, surefoot
+begun, go_on = threading.Event(), threading.Event()
+def charge(amount: int) -> dict:
+    with open("effects", "a") as effects:
+        effects.write("charged\\n")
+    begun.set()
+    go_on.wait(30)
+    return {"charged": amount}
+async def until(holds):
+    async with asyncio.timeout(30):
+        while not holds():
+            await asyncio.sleep(0.005)
+async def main():
+    fault = os.environ.get("FAULT", "")
+    limit = {"time_limit_seconds": 0.5} if fault == "limit" else {}
+    async with surefoot.open(ledger=sys.argv[1]) as ledger:
+        async with ledger.session(sys.argv[2] if len(sys.argv) > 2 else None) as session:
+            print(session.id, flush=True)
+            pay = session.guard(charge, effect="NON_IDEMPOTENT", reach=["host:bank.example"], **limit)
+            if fault:
+                waiting = asyncio.create_task(pay(amount=5))
+                await asyncio.to_thread(begun.wait, 30)
+                if fault == "cancel":
+                    waiting.cancel()
+                try:
+                    print(await waiting)
+                except asyncio.CancelledError:
+                    print("given up", flush=True)
+                except surefoot.OutcomeUnknown as error:
+                    print(error.facts["cause"], flush=True)
+                await until(session.open_calls)
+                try:
+                    print(await pay(amount=5))
+                except surefoot.WriteFenced:
+                    print("fenced", flush=True)
+                go_on.set()
+                await until(lambda: not session.open_calls())
+                if os.environ.get("DIE"):
+                    os.kill(os.getpid(), signal.SIGKILL)
+            go_on.set()
+            for _ in range(2):
+                print(await pay(amount=5), flush=True)
+asyncio.run(main())
+"""
+
+
 def told(ended: Ended) -> list[tuple[str, str | None]]:
     return [(one["state"], one["reason"]) for one in ended.report["receipts"]]
 
 
-def host(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", HOST, str(folder / "home"), *arguments]
+def host(
+    folder: Path, *arguments: str, program: str = HOST, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", program, str(folder / "home"), *arguments]
     return subprocess.run(
         command,
         cwd=folder,
         env={**os.environ, **environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
 
@@ -121,12 +170,39 @@ def test_tr_186_f19_a_mark_that_cannot_be_written_counts_by_what_is_found(
     assert effects(tmp_path) == made
 
 
+GAVE_UP = {"cancel": "given up", "limit": "time_limit"}
+
+
+@pytest.mark.parametrize("fault", ["cancel", "limit"])
+def test_tr_186_f19_a_caller_that_gave_up_is_answered_from_the_late_result_once(
+    tmp_path: Path, fault: str
+) -> None:
+    ended = host(tmp_path, program=GIVES_UP, FAULT=fault)
+    assert ended.returncode == 0, ended.stderr
+    told_first, fenced, *results = ended.stdout.splitlines()[1:]
+    assert (told_first, fenced) == (GAVE_UP[fault], "fenced")
+    assert results == ["{'charged': 5}"] * 2 and effects(tmp_path) == 2, "answered once, then a new call"
+
+
+@pytest.mark.parametrize("fault", ["cancel", "limit"])
+def test_tr_186_f19_a_late_result_that_nobody_read_is_given_to_the_next_process(
+    tmp_path: Path, fault: str
+) -> None:
+    died = host(tmp_path, program=GIVES_UP, FAULT=fault, DIE="1")
+    assert died.returncode == -signal.SIGKILL and effects(tmp_path) == 1, died.stderr
+    session, *said = died.stdout.splitlines()
+    assert said == [GAVE_UP[fault], "fenced"]
+    again = host(tmp_path, session, program=GIVES_UP)
+    assert again.stdout.splitlines()[1:] == ["{'charged': 5}"] * 2, again.stderr
+    assert effects(tmp_path) == 2
+
+
 @contextmanager
 def foreign(site: Site) -> Iterator[sqlite3.Connection]:
     """The ledger's file, opened by a program that knows nothing of surefoot."""
     (path,) = site.root.rglob("ledger.db")
     # Not waited for in a thread of its own, so that the test says when it lets go.
-    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=30)) as opened:
+    with closing(sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=120)) as opened:
         yield opened
 
 

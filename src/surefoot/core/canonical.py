@@ -6,6 +6,7 @@ Does not own: whether arguments fit their schema (`runtime.tools`).
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
 import re
@@ -40,6 +41,14 @@ class Arguments:
     digest: str
     absent: bool
     """True when the text was missing or blank and reads as `{}` (TR-11)."""
+
+    def apart_from(self, name: str) -> Arguments:
+        """The same arguments with the digest of all others, because the runtime fills `name` in (TR-13, TR-17)."""
+        if name not in self.value:
+            return self
+        literal = json.loads(self.canonical, parse_int=_Number, parse_float=_Number)
+        del literal[name]
+        return dataclasses.replace(self, digest=digest_json(literal))
 
 
 def read_arguments(

@@ -93,7 +93,8 @@ def validate(tool: Tool, text: str | None, limits: ArgumentLimits = DEFAULT_LIMI
         # A schema can be valid and still not usable: a reference that leads nowhere, or into itself.
         return _host_fault(tool, schema.digest, type(error).__name__, limits)
     if not errors:
-        return arguments
+        # A key that the model makes up anew for each try would make each try another action.
+        return arguments if tool.key_argument is None else arguments.apart_from(tool.key_argument)
     lines = list(dict.fromkeys(_line(error) for error in errors))
     hint = _wrapper_hint(tool, schema, arguments.value)
     return _fault(tool, schema.digest, lines, limits, hint)

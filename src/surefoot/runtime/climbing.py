@@ -89,10 +89,12 @@ class Climber:
             return None
         if receipt.state is State.UNKNOWN and not self._session.book.is_open(receipt.attempt_id):
             return None
+        if not self._key_serves(receipt):
+            return None
         told = receipt.ladder or {}
         return ladder.climbs(
             attempts,
-            transient=bool(told.get("transient")) and self._key_serves(receipt),
+            transient=bool(told.get("transient")),
             executor=self._barrier.executor(receipt),
             budget=ladder.Budget(
                 self._limits.ladder_retries_per_call - len(attempts) + 1,
@@ -139,6 +141,8 @@ class Climber:
         is_open = book.is_open(receipt.attempt_id)
         if receipt.state is State.UNKNOWN and not is_open:
             return None  # somebody decided about it meanwhile
+        if not self._key_serves(receipt):
+            return None  # the far side forgot the key during the wait
         call = Call(
             turn_id=receipt.turn_id,
             call_id=receipt.call_id,

@@ -16,7 +16,7 @@ from typing import Any
 
 from surefoot.core.canonical import canonical_json, make_id, short_id
 from surefoot.core.effects import judged_effect
-from surefoot.core.model import Draft, Kind, Receipt, State
+from surefoot.core.model import Draft, EffectClass, EffectTrace, Kind, Overlay, Receipt, State
 from surefoot.core.results import result_of
 from surefoot.errors import (
     LedgerError,
@@ -110,7 +110,10 @@ class Guarded:
         seen = None
         if receipt is not None and self.session.book.is_open(attempt_id):
             executor = self.actions.standing.executor(receipt)
-            seen = await inspect(self.session, self.barrier.registry, receipt, executor=executor)
+            limits = self.barrier.limits
+            seen = await inspect(
+                self.session, self.barrier.registry, receipt, executor=executor, limits=limits
+            )
         if seen is None:
             raise UsageError(f"no call {attempt_id!r} is open in this session; list them with `open_calls()`")
         return seen
@@ -119,7 +122,8 @@ class Guarded:
         """Run a tool behind the barrier and give its result text.
 
         With an `identity` that is stable over retries of the caller (an order number, a message id and index)
-        a second pass of the same call meets its receipt: a success is given back and nothing runs again.
+        a second pass of the same call meets its receipt: a success is given back and nothing runs again, and so
+        is a failure that may have left something. What never started, left nothing or was denied runs again.
         Without one, a write that ended and whose result the program never got, because it died or gave up, is
         answered from its receipt when the same call comes again; once, then it is a new call.
 
@@ -206,6 +210,21 @@ class Guarded:
 def _speaks_for(attempts: list[Receipt]) -> Receipt | None:
     """The earlier attempt that answers a second pass of a call; None when it may run (again)."""
     for receipt in reversed(attempts):
-        if receipt.state in (State.SUCCEEDED, State.UNKNOWN, State.STARTED):
+        if receipt.state is State.FAILED and _stays_failed(receipt):
+            return receipt
+        if receipt.state in (State.SUCCEEDED, State.STARTED):
+            return receipt
+        if receipt.state is State.UNKNOWN and not receipt.has(Overlay.DENIED):
             return receipt
     return None
+
+
+def _stays_failed(receipt: Receipt) -> bool:
+    """Whether a body that failed may have acted, by an effect that is not to be made twice.
+
+    An exception that a host uses to pause its own loop ends a body too, after its effect.
+    """
+    reads = receipt.effect_class is EffectClass.READ_ONLY
+    left = receipt.effect_trace is not EffectTrace.NONE and not reads
+    safe = receipt.effect_class is not None and receipt.effect_class.retry_safe
+    return left and not (safe and receipt.delivered)

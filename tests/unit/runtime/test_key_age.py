@@ -123,8 +123,8 @@ def busy(rig: Rig, **declared: Any) -> Tool:
         ({"key_after_failure": lambda arguments: False}, 1),
         (
             {"choose_key_lifetime": lambda arguments: 5.0},
-            3,
-        ),  # after 1 s and 2 s, before the third wait is over
+            2,
+        ),  # after the wait of 2 s; it is forgotten before the next one, of 5 s, is over
         ({"choose_key_lifetime": lambda arguments: None, "key_after_failure": False}, 8),
         (
             {
