@@ -526,7 +526,8 @@ def _check_there(row: SessionRow) -> None:
 def _held(held: Held, session_id: str, now_ms: int) -> SessionHeld:
     """Who holds it, since when, how its death would be known, and the ways on (UX-51)."""
     when = "at once" if held.how == "at_once" else "when its lease ends, at most 10 minutes from now"
-    since = f" for {max(0, (now_ms - held.since_ms) // 60_000)} min"
+    minutes = (now_ms - held.since_ms) // 60_000
+    since = f" for {minutes} min" if minutes > 0 else ""
     return SessionHeld(
         f"Session {session_id} is open in process {held.owner.pid} on {held.owner.host}{since}; if that process dies"
         f" it is known {when}. Read it with surefoot session show, wait with --wait SECONDS, or take it over"
