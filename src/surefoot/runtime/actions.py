@@ -346,7 +346,8 @@ class Actions:
                 self.barrier.registry,
                 receipt,
                 executor=self.standing.executor(receipt),
-                seconds=min(self._limits.inspect_seconds, self._limits.inspect_action_seconds),
+                limits=self._limits,
+                seconds=self._limits.inspect_action_seconds,
             )
         except LedgerError as error:
             return storage_failed(error)

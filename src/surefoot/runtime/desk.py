@@ -13,10 +13,13 @@ from typing import Any
 from surefoot.core.effects import judged_effect
 from surefoot.core.limits import Limits
 from surefoot.core.model import Draft, EffectClass, Grade, Kind, Receipt, State
-from surefoot.core.results import result_of
+from surefoot.core.recovery import fences
+from surefoot.core.results import clock_text, result_of
 from surefoot.runtime.actions import Actions
 from surefoot.runtime.inspection import inspect
 from surefoot.runtime.tools import LiveAttempt
+
+TOLD_OF_A_LOOK = ("state", "grade", "summary", "doesNotProve", "verifier", "reason")
 
 
 class Desk:
@@ -28,9 +31,28 @@ class Desk:
         self._reports: dict[str, int] = {}
 
     async def open_calls(self) -> Sequence[Mapping[str, Any]]:
-        """Rows of the snapshot of every open call, unknown writes first; no arguments."""
-        rows = [row for row in self._actions.snapshot()["calls"] if row["open"]]
+        """What may be told of every open call, unknown writes first; no arguments, no key, no word of a person."""
+        rows = [self._row(receipt) for receipt in self._actions.session.book.open()]
         return sorted(rows, key=lambda row: not row["fencing"])
+
+    def _row(self, receipt: Receipt) -> Mapping[str, Any]:
+        standing, effect = self._actions.standing, judged_effect(receipt)
+        looked = receipt.inspection or {}
+        return {
+            "attempt": receipt.attempt_id,
+            "call": receipt.call_id,
+            "tool": receipt.tool or receipt.asked_name,
+            "class": effect.effect_class.value,
+            "reach": list(effect.reach),
+            "state": receipt.state.value,
+            "reason": receipt.reason,
+            "overlays": [overlay.value for overlay in receipt.overlays],
+            "started": None if receipt.started_at is None else clock_text(receipt.started_at),
+            "fencing": fences(receipt),
+            "decision": standing.decide(receipt).decision.value,
+            "executor": standing.executor(receipt).value,
+            "inspection": {key: looked.get(key) for key in TOLD_OF_A_LOOK} if looked else None,
+        }
 
     async def inspect(self, attempt_id: str) -> Mapping[str, Any] | None:
         """State and evidence of an attempt after a local look; the stored result of one that settled."""
@@ -46,7 +68,7 @@ class Desk:
                 self._actions.barrier.registry,
                 receipt,
                 executor=self._actions.standing.executor(receipt),
-                seconds=self._limits.inspect_seconds,
+                limits=self._limits,
             )
         now = session.book.get(attempt_id) or receipt
         overlays = [overlay.value for overlay in now.overlays]
@@ -54,7 +76,7 @@ class Desk:
             "state": now.state.value,
             "reason": now.reason,
             "overlays": overlays,
-            "inspection": now.inspection,
+            "inspection": _told_look(now),
             "arguments": now.arguments_display,
         }
 
@@ -66,6 +88,8 @@ class Desk:
         receipt = session.book.get(attempt_id)
         if receipt is None or receipt.state is not State.UNKNOWN:
             return {"refused": "attempt_unknown"}
+        if len(finding.encode("utf-8", "replace")) > self._limits.report_bytes:
+            return {"refused": "finding_too_long", "most_bytes": self._limits.report_bytes}
         if self._reports.get(attempt_id, 0) >= self._limits.reports_per_call:
             return {"refused": "too_many_reports"}
         looked = [session.book.get(read) for read in reads]
@@ -80,6 +104,11 @@ class Desk:
     async def replace(self, attempt: LiveAttempt, items: Sequence[Mapping[str, Any]]) -> None:
         """Store the whole to-do list of the session."""
         await self._actions.session.append(Draft(Kind.TODO, {"items": [dict(item) for item in items]}))
+
+
+def _told_look(receipt: Receipt) -> Mapping[str, Any] | None:
+    looked = receipt.inspection
+    return None if looked is None else {key: looked.get(key) for key in (*TOLD_OF_A_LOOK, "evidence")}
 
 
 def _is_settled_read(receipt: Receipt) -> bool:

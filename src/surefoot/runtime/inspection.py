@@ -14,14 +14,13 @@ from typing import Any
 
 from surefoot.core.canonical import canonical_json
 from surefoot.core.lifecycle import Book
+from surefoot.core.limits import Limits
 from surefoot.core.model import Draft, ExecutorState, Grade, InspectionState, Kind, Receipt
 from surefoot.errors import SessionMissing
 from surefoot.ledger.port import NotAppended
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import Registry, observe
-from surefoot.verifiers.port import EVIDENCE_BYTES, SUMMARY_CHARACTERS, Deadline, Observation
-
-INSPECT_SECONDS = 10.0
+from surefoot.verifiers.port import Deadline, Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,22 +48,26 @@ async def inspect(
     receipt: Receipt,
     *,
     executor: ExecutorState,
-    seconds: float = INSPECT_SECONDS,
+    limits: Limits,
+    seconds: float | None = None,
 ) -> Mapping[str, Any] | None:
     """Look once and record it under a new inspection id; None when the call was resolved meanwhile.
 
+    `seconds` is what is left for it, where that can be less than a verifier's own time.
+
     Raises `LedgerError` when the record could not be made; the older inspection then stays.
     """
-    verifier_name, seen = await _observe(session, registry, receipt, executor, seconds)
+    most = limits.inspect_seconds if seconds is None else min(seconds, limits.inspect_seconds)
+    verifier_name, seen = await _observe(session, registry, receipt, executor, most)
     seen = await _with_origin(session, receipt, seen)
     mapped = map_observation(seen)
     inspection = {
         "id": session.scheduler.new_id("ins"),
         "state": mapped.state.value,
         "grade": _grade(seen, mapped).value,
-        "summary": seen.summary[:SUMMARY_CHARACTERS],
-        "evidence": _bounded(seen.evidence),
-        "doesNotProve": seen.does_not_prove[:SUMMARY_CHARACTERS],
+        "summary": seen.summary[: limits.summary_characters],
+        "evidence": _bounded(seen.evidence, limits.evidence_bytes),
+        "doesNotProve": seen.does_not_prove[: limits.summary_characters],
         "verifier": verifier_name,
         "reason": seen.reason if mapped.state is InspectionState.UNKNOWN else None,
         "observedAt": session.scheduler.now_ms(),
@@ -132,7 +135,7 @@ def _grade(seen: Observation, mapped: Seen) -> Grade:
     return seen.grade
 
 
-def _bounded(evidence: Mapping[str, Any]) -> Mapping[str, Any]:
+def _bounded(evidence: Mapping[str, Any], most_bytes: int) -> Mapping[str, Any]:
     """Evidence above its bound is counted, never silently dropped (TR-185)."""
     size = len(canonical_json(dict(evidence)).encode())
-    return dict(evidence) if size <= EVIDENCE_BYTES else {"omittedBytes": size}
+    return dict(evidence) if size <= most_bytes else {"omittedBytes": size}

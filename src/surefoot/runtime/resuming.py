@@ -112,7 +112,8 @@ class Resuming:
                 self._barrier.registry,
                 receipt,
                 executor=self._standing.executor(receipt),
-                seconds=max(0.0, min(self._limits.inspect_seconds, left)),
+                limits=self._limits,
+                seconds=max(0.0, left),
             )
 
     def stop(self) -> None:

@@ -102,7 +102,7 @@ class Retrying:
             self._barrier.registry,
             receipt,
             executor=self._executor(receipt),
-            seconds=self._limits.inspect_seconds,
+            limits=self._limits,
         )
         if seen is None:
             return "already_resolved"

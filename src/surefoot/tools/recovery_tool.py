@@ -16,7 +16,6 @@ from surefoot.core.model import EffectClass, EffectTrace, State
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
 
 ARGUMENT_BYTES = 2048
-REPORT_BYTES = 2048
 LISTED = 24
 _ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029\x7f"}
 
@@ -25,7 +24,7 @@ class RecoveryDesk(Protocol):
     """`services["recovery"]`: read access to the calls of this session, and the record of reports."""
 
     async def open_calls(self) -> Sequence[Mapping[str, Any]]:
-        """Rows of the snapshot (TR-139) of every open call, unknown writes first; no arguments."""
+        """What may be told of every open call, unknown writes first; no arguments and no key."""
         ...
 
     async def inspect(self, attempt_id: str) -> Mapping[str, Any] | None:
@@ -37,7 +36,7 @@ class RecoveryDesk(Protocol):
         self, attempt: LiveAttempt, attempt_id: str, *, finding: str, reads: Sequence[str]
     ) -> Mapping[str, Any]:
         """Record a finding; `{"grade": "weak"}` when `reads` names settled reads, else `none`.
-        `{"refused": code}` for an unknown attempt, a foreign read or more than 20 reports."""
+        `{"refused": code}` for an unknown attempt, a foreign read, a finding that is too long or one too many."""
         ...
 
 
@@ -65,15 +64,16 @@ def _failed(kind: str, text: str) -> Outcome:
     return Outcome(text, State.FAILED, error_kind=kind, effect_trace=EffectTrace.NONE)
 
 
-async def _list(desk: RecoveryDesk) -> Outcome:
+async def _list(desk: RecoveryDesk, offset: int) -> Outcome:
     rows = list(await desk.open_calls())
     if not rows:
         return Outcome("No call is open.")
-    more = len(rows) - LISTED
-    ending = f"\n{more} more are open and not shown." if more > 0 else ""
+    more = len(rows) - offset - LISTED
+    ending = f"\n{more} more are open: `list` with `offset` {offset + LISTED}." if more > 0 else ""
+    shown = framed(rows[offset : offset + LISTED])
     return Outcome(
         f"{len(rows)} call(s) are open: they started, and whether they took effect is not known. Look with "
-        f"read-only tools, then `report`; only a person resolves them.\n{framed(rows[:LISTED])}{ending}"
+        f"read-only tools, then `report`; only a person resolves them.\n{shown}{ending}"
     )
 
 
@@ -91,10 +91,11 @@ async def _report(desk: RecoveryDesk, attempt: LiveAttempt, arguments: Arguments
     finding = str(arguments.get("finding") or "")
     if not finding.strip():
         return _failed("finding_missing", "Say what you found in `finding`.")
-    if len(finding.encode("utf-8", "replace")) > REPORT_BYTES:
-        return _failed("finding_too_long", f"The finding is longer than {REPORT_BYTES} bytes. Shorten it.")
     reads = tuple(arguments.get("reads") or ())
     answer = await desk.report(attempt, str(arguments["attempt"]), finding=finding, reads=reads)
+    if answer.get("refused") == "finding_too_long":
+        most = answer["most_bytes"]
+        return _failed("finding_too_long", f"The finding is longer than {most} bytes. Shorten it.")
     if "refused" in answer:
         return _failed(str(answer["refused"]), f"The report was not recorded: {answer['refused']}.")
     return Outcome(
@@ -106,7 +107,7 @@ async def _body(attempt: LiveAttempt, arguments: Arguments) -> Outcome:
     desk: RecoveryDesk = attempt.services["recovery"]
     action = arguments["action"]
     if action == "list":
-        return await _list(desk)
+        return await _list(desk, int(arguments.get("offset") or 0))
     if not arguments.get("attempt"):
         return _failed("attempt_missing", f"Action {action!r} needs `attempt`, an id that `list` shows.")
     if action == "inspect":
@@ -128,6 +129,11 @@ def recovery_tool() -> Tool:
             "properties": {
                 "action": {"type": "string", "enum": ["list", "inspect", "report"]},
                 "attempt": {"type": "string", "maxLength": 64, "description": "Attempt id, `att_…`."},
+                "offset": {
+                    "type": "integer",
+                    "minimum": 0,
+                    "description": "For `list`: how many to pass over.",
+                },
                 "finding": {"type": "string", "description": "For `report`: what you saw."},
                 "reads": {
                     "type": "array",

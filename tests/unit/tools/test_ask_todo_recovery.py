@@ -130,7 +130,7 @@ class Desk:
         self.reports: list[tuple[str, str, tuple[str, ...]]] = []
 
     async def open_calls(self) -> list[Mapping[str, Any]]:
-        return [{"attemptId": f"att_{n}", "tool": "shell", "state": "unknown"} for n in range(self.calls)]
+        return [{"attempt": f"att_{n}", "tool": "shell", "state": "unknown"} for n in range(self.calls)]
 
     async def inspect(self, attempt_id: str) -> Mapping[str, Any] | None:
         if attempt_id != "att_0":
@@ -140,6 +140,8 @@ class Desk:
     async def report(
         self, attempt: LiveAttempt, attempt_id: str, *, finding: str, reads: Sequence[str]
     ) -> Mapping[str, Any]:
+        if len(finding) > 2048:
+            return {"refused": "finding_too_long", "most_bytes": 2048}
         if len(self.reports) == 20:
             return {"refused": "too_many_reports"}
         self.reports.append((attempt_id, finding, tuple(reads)))
@@ -195,7 +197,9 @@ async def test_tr_185_arguments_reports_and_rows_are_bounded_and_counted() -> No
     refused = await run(recovery_tool(), {"recovery": desk}, action="report", attempt="att_0", finding="x")
     assert refused.error_kind == "too_many_reports"
     many = await run(recovery_tool(), {"recovery": Desk(25)}, action="list")
-    assert "25 call(s)" in many.text and "1 more are open" in many.text
+    assert "25 call(s)" in many.text and "1 more are open: `list` with `offset` 24" in many.text
+    rest = await run(recovery_tool(), {"recovery": Desk(25)}, action="list", offset=24)
+    assert "att_24" in rest.text and "att_23" not in rest.text and "more are open" not in rest.text
 
 
 @pytest.mark.parametrize(
