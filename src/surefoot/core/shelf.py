@@ -11,7 +11,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from surefoot.core.model import EffectClass, EffectTrace, Overlay, Receipt, State, receipt_fields
 
@@ -74,17 +74,61 @@ Shelved = tuple[str, str, "str | None", str]
 """A stored receipt: attempt, call, parent attempt, and the receipt as JSON text."""
 
 
+class Unread(Protocol):
+    """A receipt that nobody has asked for yet, in the form it is stored in. Reading it changes nothing."""
+
+    def receipt(self) -> Receipt:
+        """The receipt; the same at each reading."""
+        ...
+
+    def mentions(self, word: str) -> bool:
+        """Whether `word` stands in its stored form."""
+        ...
+
+
+class _Text:
+    """A receipt as the text of its row."""
+
+    __slots__ = ("_text",)
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def receipt(self) -> Receipt:
+        return receipt_from_json(json.loads(self._text))
+
+    def mentions(self, word: str) -> bool:
+        return word in self._text
+
+
+_PLACEHOLDER = Receipt("", "", "", "", 0)
+
+
 class _Receipts(dict[str, Receipt]):
-    """Receipts by attempt. One that came from a shelf stays text until somebody asks for it."""
+    """Receipts by attempt. One that came from a ledger stays unread until somebody asks for it."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.texts: dict[str, str] = {}
+        self.unread: dict[str, Unread] = {}
+
+    def lay(self, attempt: str, unread: Unread) -> None:
+        """Add a receipt that is read when it is asked for."""
+        self.unread[attempt] = unread
+        super().__setitem__(attempt, _PLACEHOLDER)
 
     def __getitem__(self, attempt: str) -> Receipt:
-        if attempt in self.texts:
-            self[attempt] = receipt_from_json(json.loads(self.texts.pop(attempt)))
-        return super().__getitem__(attempt)
+        unread = self.unread.get(attempt)
+        if unread is None:
+            return super().__getitem__(attempt)
+        # Stored before it is no longer unread, so that `peek` finds the one or the other in between.
+        self[attempt] = receipt = unread.receipt()
+        del self.unread[attempt]
+        return receipt
+
+    def peek(self, attempt: str) -> Receipt:
+        """Look without keeping what was read, as another thread must: the owner may store a newer one meanwhile."""
+        unread = self.unread.get(attempt)
+        return super().__getitem__(attempt) if unread is None else unread.receipt()
 
     def get(self, attempt: str, default: Any = None) -> Receipt | None:  # type: ignore[override]
         return self[attempt] if attempt in self else default  # noqa: SIM401 (it would call itself)
@@ -120,10 +164,8 @@ class Shelf:
     def shelved(cls, rows: Iterable[Shelved], marks: Mapping[str, Any]) -> Self:
         """A shelf from rows in order of appearance and from `marks`; receipts are parsed when asked for."""
         book = cls()
-        placeholder = Receipt("", "", "", "", 0)
         for attempt, call, parent, text in rows:
-            book._by_attempt[attempt] = placeholder
-            book._by_attempt.texts[attempt] = text
+            book._by_attempt.lay(attempt, _Text(text))
             book._index(attempt, call, parent)
         book._open = dict.fromkeys(marks["open"])
         book._unsettled = dict.fromkeys(marks["unsettled"])
@@ -134,9 +176,12 @@ class Shelf:
         return book
 
     def rows(self, attempts: Iterable[str]) -> Iterator[Shelved]:
-        """The rows `shelved` reads back. `extra` wins over the field a newer word was read into (TR-8)."""
+        """The rows `shelved` reads back. `extra` wins over the field a newer word was read into (TR-8).
+
+        Safe in a thread, while the owner reads receipts and folds further ones.
+        """
         for attempt in attempts:
-            receipt = self._by_attempt[attempt]
+            receipt = self._by_attempt.peek(attempt)
             shown = {key: value for key, value in receipt.to_json().items() if value not in (None, [])}
             text = json.dumps({**shown, **receipt.extra}, default=dict)
             yield attempt, receipt.call_id, receipt.parent_attempt_id, text
@@ -181,8 +226,12 @@ class Shelf:
 
     def mentioning(self, word: str) -> list[Receipt]:
         """The receipts in whose stored form `word` stands, and all that were parsed; parses no other."""
-        texts = self._by_attempt.texts
-        return [self._by_attempt[one] for one in self._by_attempt if word in texts.get(one, word)]
+        unread = self._by_attempt.unread
+        return [
+            self._by_attempt[one]
+            for one in self._by_attempt
+            if one not in unread or unread[one].mentions(word)
+        ]
 
     def attempts(self, call_id: str) -> list[Receipt]:
         """The receipts of a call, oldest first."""

@@ -30,7 +30,7 @@ from surefoot.ledger.chain import (
 from surefoot.ledger.clock import Clock
 from surefoot.ledger.cover import covered
 from surefoot.ledger.database import Database
-from surefoot.ledger.derived import Folded, Listed, entry_of, fold, read_entry, without_collecting
+from surefoot.ledger.derived import Folded, Listed, Stored, fold, fold_stored, stored_of, without_collecting
 from surefoot.ledger.port import Tail
 from surefoot.ledger.shelf import shelved
 from surefoot.ledger.witness import Seen
@@ -134,10 +134,10 @@ def _load(database: Database, number: int, session_id: str, *, checked: bool) ->
             tail = database.rows("entries_after", start, -1)
     if checked:
         rest = chain[folded.listed.upto :]
-        fold(folded, (_entry(session_id, row) for row in rest))
+        fold_stored(folded, session_id, map(_stored, rest))
         return Loaded(folded, position, head, heads, _loss(chain))
     last = bytes(tail[-1][5]) if tail else heads.get(folded.listed.upto, genesis(session_id))
-    fold(folded, (entry_of(session_id, row) for row in tail))
+    fold_stored(folded, session_id, map(stored_of, tail))
     return Loaded(folded, folded.listed.upto, last)
 
 
@@ -167,9 +167,9 @@ def _shelf(
     return shelved(listed[0], receipts)
 
 
-def _entry(session_id: str, row: ChainRow) -> Entry:
+def _stored(row: ChainRow) -> Stored:
     key, epoch, at_ms, kind, head, _, payload, _ = row
-    return read_entry(session_id, (key & POSITION_MASK, epoch, at_ms, kind), payload, head)
+    return (key & POSITION_MASK, epoch, at_ms, kind), payload, head
 
 
 def _loss(chain: Sequence[ChainRow]) -> str | None:
@@ -312,7 +312,7 @@ def _catch_up(database: Database, number: int, session_id: str, loaded: Loaded) 
     head, position, broken = check(loaded.head, loaded.position, rows)
     if broken is not None:
         raise damaged(session_id, broken)
-    fold(loaded.folded, (_entry(session_id, row) for row in rows))
+    fold_stored(loaded.folded, session_id, map(_stored, rows))
     loaded.heads.update({row[0] & POSITION_MASK: row[4] for row in rows})
     loaded.head, loaded.position = head, position
 

@@ -61,10 +61,15 @@ class Folded:
                 self.anew = True
 
 
+def stored_of(row: Sequence[Any]) -> Stored:
+    """What a row of `entries_after` stores."""
+    key, epoch, at_ms, kind, payload, head = row
+    return (key & POSITION_MASK, epoch, at_ms, kind), payload, head
+
+
 def entry_of(session_id: str, row: Sequence[Any]) -> Entry:
     """An entry from a row of `entries_after`."""
-    key, epoch, at_ms, kind, payload, head = row
-    return read_entry(session_id, (key & POSITION_MASK, epoch, at_ms, kind), payload, bytes(head))
+    return read_entry(session_id, *stored_of(row))
 
 
 def read_entry(
@@ -109,6 +114,26 @@ def fold(folded: Folded, entries: Iterable[Entry]) -> Folded:
     """Fold further entries into both."""
     for entry in entries:
         folded.book.apply(entry)
+        folded.list_entries((entry,))
+    return folded
+
+
+Stored = tuple[tuple[int, int, int, str], "str | bytes | None", bytes]
+"""What is stored of an entry: position, epoch, at_ms and kind; its payload; its head."""
+
+
+def fold_stored(folded: Folded, session_id: str, rows: Iterable[Stored]) -> Folded:
+    """Fold further entries into both, and read the payloads of settled calls when their receipts are asked for."""
+    book, listed = folded.book, folded.listed
+    for facts, payload, head in rows:
+        if payload is not None:
+            text = payload if isinstance(payload, str) else payload.decode()
+            if book.apply_unread(session_id, facts, text):
+                listed.apply(facts[0], facts[2], facts[3], None)
+                continue
+            payload = text
+        entry = read_entry(session_id, facts, payload, head)
+        book.apply_later(entry)
         folded.list_entries((entry,))
     return folded
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from surefoot.core.lifecycle import Book
+from surefoot.core.shelf import Shelved
 from surefoot.ledger.database import Database
 from surefoot.ledger.derived import Folded, Listed, open_calls
 
@@ -33,14 +34,10 @@ def shelved(listed: Sequence[Any], receipts: Sequence[Sequence[Any]]) -> Folded 
     return Folded(book, Listed(upto, name, directory, model, changed_ms), anew=False)
 
 
-def put_derived(database: Database, number: int, folded: Folded, head: bytes, changed: Sequence[str]) -> None:
-    """Write the derived rows of one session inside the commit that is open; `head` is that of `upto`."""
+def summary_of(folded: Folded, head: bytes) -> tuple[Any, ...]:
+    """What the listing keeps of a session; `head` is that of its last entry. Asked where the book is folded."""
     book, listed = folded.book, folded.listed
-    if folded.anew:
-        database.change("forget_receipts", number)
-    for row in book.rows(changed):
-        database.change("put_receipt", number, *row, check_of(*row))
-    facts = (
+    return (
         listed.upto,
         head,
         len(book),
@@ -52,4 +49,14 @@ def put_derived(database: Database, number: int, folded: Folded, head: bytes, ch
         open_calls(book),
         json.dumps(book.marks()),
     )
-    database.change("put_listing", number, *facts, check_of(*facts))
+
+
+def put_derived(
+    database: Database, number: int, receipts: Iterable[Shelved], summary: Sequence[Any], *, anew: bool
+) -> None:
+    """Write the derived rows of one session inside the commit that is open; `anew` drops those it had."""
+    if anew:
+        database.change("forget_receipts", number)
+    for row in receipts:
+        database.change("put_receipt", number, *row, check_of(*row))
+    database.change("put_listing", number, *summary, check_of(*summary))

@@ -39,7 +39,7 @@ from surefoot.ledger.gate import WAIT_SECONDS, Gate
 from surefoot.ledger.owners import Death, boot_id, proof_of_death
 from surefoot.ledger.port import Claim, Held, Report, SessionRow
 from surefoot.ledger.rows import listing
-from surefoot.ledger.shelf import put_derived
+from surefoot.ledger.shelf import put_derived, summary_of
 from surefoot.ledger.witness import Witness
 
 T = TypeVar("T")
@@ -310,13 +310,15 @@ class SqliteLedger(Desk):
         """Catch the derived rows of a session up, in one commit with `ending`."""
         changed = owned.book.take_changed()
         folded = self._derived[owned.session_id]
+        # Asked in the loop, which folds the book; the thread makes the rows and keeps nothing it reads for them.
+        summary, rows = summary_of(folded, owned.head), owned.book.rows(changed)
         unlisted, owned.unlisted = owned.unlisted, 0
         stored: list[bool] = []
 
         def work() -> None:
             self._regrip()
             with self._database.commit():
-                put_derived(self._database, owned.number, folded, owned.head, changed)
+                put_derived(self._database, owned.number, rows, summary, anew=folded.anew)
                 if ending is not None:
                     ending()
             self._prove_grip()

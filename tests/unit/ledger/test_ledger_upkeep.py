@@ -11,7 +11,7 @@ from typing import Any
 import apsw
 import pytest
 
-from surefoot.core import shelf
+from surefoot.core import lifecycle, shelf
 from surefoot.errors import LedgerError
 from surefoot.ledger import claims, sqlite
 from surefoot.ledger.gate import Gate
@@ -134,14 +134,17 @@ async def test_pr_92_the_time_limit_of_a_write_begins_with_the_write_and_not_wit
     await ledger.close()
 
 
+@pytest.mark.parametrize("sql", ["SELECT 1", "DELETE FROM receipts; DELETE FROM listing"])
 async def test_ux_138_what_is_not_asked_for_is_not_parsed(
-    tmp_path: Path, say: Any, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, say: Any, monkeypatch: pytest.MonkeyPatch, sql: str
 ) -> None:
     folder = tmp_path / "ledger"
     await filled(folder, say)
+    change(folder, sql)
     parsed: list[int] = []
     parse = shelf.receipt_from_json
-    monkeypatch.setattr(shelf, "receipt_from_json", lambda value: (parsed.append(1), parse(value))[1])
+    for room in (shelf, lifecycle):
+        monkeypatch.setattr(room, "receipt_from_json", lambda value: (parsed.append(1), parse(value))[1])
     reader = await open_ledger(folder, read_only=True)
     book = await reader.receipts(say.session)
     assert [one.attempt_id for one in book.open()] == [say.attempt(19)]
