@@ -75,6 +75,15 @@ def test_ux_9_a_check_of_the_settings_refuses_what_a_run_would_refuse(
     assert doctor.returncode == 1 and told in doctor.stdout
 
 
+def test_ux_14_a_wrong_verb_of_recover_is_answered_with_the_nearest(world: World) -> None:
+    world.model_says({"text": "Hello."})
+    assert world.run("-p", "hello").returncode == 0
+    wrong = world.run("recover", "lst")
+    assert wrong.returncode == 1
+    assert "Nothing here is called 'lst'. Did you mean surefoot recover list?" in wrong.stderr
+    assert "Did you mean" not in world.run("recover", "att_zzzz").stderr
+
+
 def test_ux_9_a_setting_that_a_flag_set_is_told_with_the_flag(world: World) -> None:
     for flag, value in (("--permission-mode", "acceptedits"), ("--barrier", "recah"), ("--on-unknown", "go")):
         ended = world.run("-p", "hello", flag, value)

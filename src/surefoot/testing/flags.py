@@ -15,6 +15,6 @@ class Flags(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Tell what is wrong and where the flags are listed."""
-        sentence = message[:1].upper() + message[1:]
-        sys.stderr.write(f"SF-USAGE: {sentence.rstrip('.')}.\nnext: {self.prog} --help\n")
+        sentence = message.removeprefix("argument ").rstrip(".")
+        sys.stderr.write(f"SF-USAGE: {sentence}.\nnext: {self.prog} --help\n")
         raise SystemExit(2)

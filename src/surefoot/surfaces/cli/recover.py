@@ -6,6 +6,7 @@ Owns: the verbs of TR-149 and how calls are listed. Does not own: what a decisio
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -46,8 +47,20 @@ class _Verbs(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in self.commands:
+            ctx.meta["word"] = args[0]
             return "card", self.commands["card"], args
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except SessionMissing as missing:
+            verbs = [name for name, command in self.commands.items() if not command.hidden]
+            near = difflib.get_close_matches(str(ctx.meta.get("word", "")), verbs, n=1, cutoff=0.6)
+            if not near:
+                raise
+            told = f"{missing.message} Did you mean surefoot recover {near[0]}?"
+            raise SessionMissing(told, next_command="surefoot recover --help") from None
 
 
 @click.group(cls=_Verbs, invoke_without_command=True)
