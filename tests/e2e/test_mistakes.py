@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -167,3 +168,14 @@ def test_ux_101_a_declaration_that_cannot_hold_is_refused_with_what_can(
         with pytest.raises(surefoot.UsageError) as refused:
             session.guard(charge, **declared)
         assert told in str(refused.value)
+
+
+def test_ux_140_a_run_without_its_extra_names_the_line_that_installs_it_and_ends_with_2(world: World) -> None:
+    hidden = "import sys; sys.modules['xllamacpp'] = None; from surefoot.surfaces.cli import main; main()"
+    ended = subprocess.run(
+        [sys.executable, "-c", hidden, "-m", "local", "-p", "hello"], cwd=world.project, env=world.environ,
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ended.returncode == 2, ended.stderr
+    assert ended.stderr.count("\n") == 1 and "SF-EXTRA-MISSING" in ended.stderr
+    assert "pip install 'surefoot[local]'" in ended.stderr

@@ -21,6 +21,7 @@ from surefoot import app as wiring
 from surefoot.config import Settings
 from surefoot.core.model import Draft, Kind, Notice
 from surefoot.errors import (
+    ExtraMissing,
     LedgerError,
     ProviderCredentials,
     ProviderRefused,
@@ -341,7 +342,7 @@ def of_error(error: SurefootError) -> Ending:
         return Ending(history_refused=replay, failed=not replay, reason=told)
     if isinstance(error, SessionHeld):
         return Ending(session_held=True, reason=told)
-    if isinstance(error, UsageError):
+    if isinstance(error, UsageError | ExtraMissing):
         return Ending(usage=True, reason=told)
     if isinstance(error, LedgerError):
         return Ending(failed=True, reason=told)
