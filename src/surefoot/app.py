@@ -437,7 +437,11 @@ async def open_app(
         outer.callback(worker.close)
         processes = ProcessServer(folder / PROCESSES, limits)
         outer.push_async_callback(processes.close)
-        place = find_place(directory)
+        place = dataclasses.replace(
+            find_place(directory),
+            classifier_bytes=limits.classifier_bytes,
+            classifier_nodes=limits.classifier_nodes,
+        )
         async with AsyncExitStack() as stack:
             yield App(
                 settings=settings,

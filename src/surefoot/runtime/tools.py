@@ -49,6 +49,9 @@ class Place:
     """What `~` means; without it a path that begins with it can be anywhere."""
     real_paths: Mapping[str, str] = field(default_factory=dict)
     """Lexical absolute path → real path, for the paths `classify.shell.lexical_paths` names."""
+    classifier_bytes: int = 64 * 1024
+    """How long a text that is classified may be, and of how many parts its tree (EC-5); above is `UNKNOWN`."""
+    classifier_nodes: int = 20_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,10 @@ from surefoot.errors import Signal, SurefootError
 from surefoot.runtime.requests import Answer, Caller
 from surefoot.tools.processes import kernel
 
-REQUEST_BYTES = 16 * 1024
+REQUEST_BYTES, ENVELOPE_BYTES = 16 * 1024, 1024
+"""The largest request, and what its line may hold beside it; how large the request is, its own rule judges."""
 ANSWER_BYTES, REFUSAL_BYTES = 2 * 1024 * 1024, 4 * 1024
-"""What a client reads of an answer, and of one that refuses; more is no answer (TR-147)."""
+"""What a client reads of an answer, and of one that refuses, unless told; more is no answer (TR-147)."""
 ANSWER_SECONDS = 60.0
 CONNECTIONS = 16
 _CREDENTIALS = struct.Struct("3i")
@@ -66,11 +67,20 @@ def is_possible() -> bool:
 class Control:
     """The socket of one owned session, for as long as it is owned."""
 
-    def __init__(self, folder: Path, session_id: str, desk: Served, judge: Callable[[int], Judge]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        session_id: str,
+        desk: Served,
+        judge: Callable[[int], Judge],
+        *,
+        request_bytes: int = REQUEST_BYTES,
+    ) -> None:
         self._folder = folder
         self._name = f"{session_id}.sock"
         self._desk = desk
         self._judge = judge
+        self._line_bytes = request_bytes + ENVELOPE_BYTES
         self._server: asyncio.Server | None = None
         self._identity: tuple[int, int] | None = None
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -86,7 +96,7 @@ class Control:
         except OSError:
             return False
         self._identity = _identity(self._folder / self._name)
-        self._server = await asyncio.start_unix_server(self._connected, sock=listener, limit=REQUEST_BYTES)
+        self._server = await asyncio.start_unix_server(self._connected, sock=listener, limit=self._line_bytes)
         return True
 
     async def close(self) -> None:
@@ -278,12 +288,19 @@ class Line:
     """A connection to the session's owner; one request at a time."""
 
     def __init__(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, client: str, session_id: str
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        client: str,
+        session_id: str,
+        *,
+        refusal_bytes: int = REFUSAL_BYTES,
     ) -> None:
         self._reader = reader
         self._writer = writer
         self._client = client
         self._session_id = session_id
+        self._refusal_bytes = refusal_bytes
 
     async def ask(self, do: str, *, patient: bool = False, **more: Any) -> Answer:
         """Send one request and give its answer. Raises OSError when the owner is gone or does not answer.
@@ -301,7 +318,7 @@ class Line:
             answer = Answer(int(told["status"]), dict(told["body"]))
         except (TimeoutError, ValueError, KeyError, TypeError) as error:
             raise ConnectionError("the owner of the session gave no answer") from error
-        if answer.status != 200 and len(line) > REFUSAL_BYTES:
+        if answer.status != 200 and len(line) > self._refusal_bytes:
             raise ConnectionError("the owner of the session gave no answer that can be read")
         path = answer.body.get("sessionPath")
         if path is not None and str(path).rpartition("/")[2] != self._session_id:
@@ -310,18 +327,25 @@ class Line:
 
 
 @asynccontextmanager
-async def connected(folder: Path, session_id: str, client: str) -> AsyncIterator[Line]:
+async def connected(
+    folder: Path,
+    session_id: str,
+    client: str,
+    *,
+    answer_bytes: int = ANSWER_BYTES,
+    refusal_bytes: int = REFUSAL_BYTES,
+) -> AsyncIterator[Line]:
     """Connect to the session's owner. Raises OSError when nobody of this account listens."""
     place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         path = f"/proc/self/fd/{place}/{session_id}.sock"
-        reader, writer = await asyncio.open_unix_connection(path, limit=ANSWER_BYTES)
+        reader, writer = await asyncio.open_unix_connection(path, limit=answer_bytes)
     finally:
         os.close(place)
     try:
         if _peer(writer.get_extra_info("socket"))[1] != os.getuid():
             raise PermissionError("the socket belongs to another account")
-        yield Line(reader, writer, client, session_id)
+        yield Line(reader, writer, client, session_id, refusal_bytes=refusal_bytes)
     finally:
         writer.close()
         with contextlib.suppress(OSError):

@@ -66,6 +66,23 @@ async def test_tr_147_what_a_client_reads(tmp_path: Path, answer: dict[str, Any]
     assert asked == ["snapshot"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "bound"),
+    [(snapshot(SESSION, calls="x" * 900), "answer_bytes"), (refusal(900), "refusal_bytes")],
+)
+@pytest.mark.parametrize("most", [800, 1200])
+async def test_tr_185_how_much_a_client_reads_is_the_owners_word(
+    tmp_path: Path, answer: dict[str, Any], bound: str, most: int
+) -> None:
+    bounds = {bound: most}
+    async with owner(tmp_path, answer), connected(tmp_path, SESSION, "client", **bounds) as line:
+        if most > 1000:
+            assert (await line.ask("snapshot")).status == answer["status"]
+        else:
+            with pytest.raises(OSError, match="owner"):
+                await line.ask("snapshot")
+
+
 @pytest.mark.parametrize("answer", DROPPED.values(), ids=DROPPED.keys())
 async def test_tr_147_what_is_too_long_or_of_another_session_is_no_answer_and_nothing_is_asked_again(
     tmp_path: Path, answer: dict[str, Any]

@@ -143,7 +143,13 @@ async def _distant(stack: AsyncExitStack, settings: Any, session_id: str, held: 
     from surefoot.surfaces.control import connected
 
     try:
-        line = await stack.enter_async_context(connected(settings.places.runtime, session_id, CLIENT))
+        bounds = {
+            "answer_bytes": int(settings.limits["snapshot_bytes"]),
+            "refusal_bytes": int(settings.limits["error_text_bytes"]),
+        }
+        line = await stack.enter_async_context(
+            connected(settings.places.runtime, session_id, CLIENT, **bounds)
+        )
         desk = Distant(line, held)
         await desk.refresh()
     except OSError:

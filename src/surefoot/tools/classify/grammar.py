@@ -57,26 +57,26 @@ UNSEEN = Word("…", literal=False)
 """Stands for arguments that are only known when the command runs (`xargs`, `find -exec`)."""
 
 
-def parse(text: str) -> Node:
+def parse(text: str, *, most_bytes: int = MOST_BYTES, most_nodes: int = MOST_NODES) -> Node:
     """Parse `text`; raise `NotUnderstood` above the limits of EC-5, on an error, and on bytes no node covers."""
     try:
         source = text.encode("utf-8")
     except UnicodeEncodeError:
         raise NotUnderstood("the command is not text") from None
-    if len(source) > MOST_BYTES:
-        raise NotUnderstood("the command is longer than 64 KiB")
+    if len(source) > most_bytes:
+        raise NotUnderstood(f"the command is longer than {most_bytes} bytes")
     if any(byte < 32 and byte not in (9, 10) for byte in source) or 127 in source:
         raise NotUnderstood("the command holds a control character")
-    return _tree(source)
+    return _tree(source, most_nodes)
 
 
 @functools.lru_cache(maxsize=32)
-def _tree(source: bytes) -> Node:
+def _tree(source: bytes, most_nodes: int) -> Node:
     """One call asks about the same line several times: its class, its reach, its writes."""
     try:
-        root = syntax_tree(source, MOST_NODES)
+        root = syntax_tree(source, most_nodes)
     except TooManyParts:
-        raise NotUnderstood("the command has more than 20 000 parts") from None
+        raise NotUnderstood(f"the command has more than {most_nodes} parts") from None
     _check(root, source)
     return root
 

@@ -147,7 +147,7 @@ def _parts(command: str, walk: _Walk) -> tuple[str, ...] | None:
     if not walk.doubtful:
         return tuple(dict.fromkeys(walk.seen))
     try:
-        root = parse(command)
+        root = parse(command, **_bounds(walk.place))
     except (NotUnderstood, RecursionError):
         return None
     found = list(walk.seen)
@@ -158,6 +158,10 @@ def _parts(command: str, walk: _Walk) -> tuple[str, ...] | None:
         if node.type == "command":
             found.append(_roughly(node))
     return (*dict.fromkeys(found), UNTOLD)
+
+
+def _bounds(place: Place) -> dict[str, int]:
+    return {"most_bytes": place.classifier_bytes, "most_nodes": place.classifier_nodes}
 
 
 def _roughly(node: Node) -> str:
@@ -199,7 +203,7 @@ class _Walk:
 
     def line(self, text: str) -> Answer:
         """Judge a whole program."""
-        root = parse(text)
+        root = parse(text, **_bounds(self.place))
         if not any(node.type != "comment" for node in root.children):
             raise NotUnderstood("the command is empty")
         return self.sequence(root.children)

@@ -40,14 +40,14 @@ def test_ec_5_a_command_above_64_kib_is_unknown_and_says_so() -> None:
     assert judged(fits) == (READ, ())
     found = classify_shell(fits + "a", PLACE)
     assert (found.effect.effect_class, found.effect.reach) == (UNKNOWN, ("*",))
-    assert found.effect.notes == ("the command is longer than 64 KiB",)
+    assert found.effect.notes == ("the command is longer than 65536 bytes",)
     assert found.simple_commands is None
 
 
 def test_ec_5_a_command_above_20_000_nodes_is_unknown() -> None:
     assert judged("echo" + " a" * 9_000) == (READ, ())
     found = classify_shell("echo" + " a" * 21_000, PLACE)
-    assert found.effect.notes == ("the command has more than 20 000 parts",)
+    assert found.effect.notes == ("the command has more than 20000 parts",)
 
 
 @pytest.mark.parametrize(
