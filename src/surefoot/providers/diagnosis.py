@@ -451,13 +451,13 @@ def error_of(refusal: Refusal, **facts: Any) -> ProviderError:
 
 _WORDS: Mapping[str, str] = {
     "rate": "too many requests; wait and ask again",
-    "context_overflow": "the conversation is larger than the model's window; start a new session",
+    "context_overflow": "the conversation is larger than the model's window; compact it, or start a new session",
     "payload": "the request is too large; leave media or long outputs out",
     "policy": "its content policy",
     "schema": "a field or tool schema is not of its form; check the endpoint's contract",
     "generation": "its own reply could not be read",
     "upstream_reason_missing": "it gave no reason",
-    "upstream_reason_unrecognised": "it gave a code without a reason",
+    "upstream_reason_unrecognised": "it gave no reason that says what is wrong",
     "rejected": "for a reason that is not about history; check URL, model name and contract",
     **{family: f"the replayed history ({family})" for family in FAMILIES},
 }

@@ -27,6 +27,7 @@ from surefoot.errors import (
 from surefoot.providers.port import Reply, TextDelta, Usage
 from surefoot.providers.written import CUT_FINISHES
 from surefoot.runtime import refused as refusals
+from surefoot.runtime import replies
 from surefoot.runtime.actions import Actions
 from surefoot.runtime.answering import Answering
 from surefoot.runtime.barrier import Barrier
@@ -40,15 +41,6 @@ from surefoot.runtime.models import Model
 from surefoot.runtime.neighbours import Neighbours, told_beside
 from surefoot.runtime.news import News
 from surefoot.runtime.people import People
-from surefoot.runtime.replies import (
-    Asked,
-    empty_end,
-    is_empty,
-    notices_of,
-    nudge_draft,
-    reply_draft,
-    spelled_out,
-)
 from surefoot.runtime.requests import Answer
 from surefoot.runtime.rewriting import Rewriting
 from surefoot.runtime.scheduler import Scheduler
@@ -388,20 +380,18 @@ class Controller:
             return False  # a late reply is neither committed nor run
         self.rewriting.used_tokens = (reply.usage.input_tokens or 0) + (reply.usage.output_tokens or 0)
         turn.count(reply.usage)
-        if is_empty(reply):
+        if replies.is_empty(reply):
             return self._wordless(turn, reply)
         calls = dispatch(reply, self._scheduler)
-        await self.session.append(
-            reply_draft(reply, calls, Asked(turn.turn_id, self.model.wire, step.seen))  # D1
-        )
-        for notice in notices_of(reply):
+        answers = replies.Asked(turn.turn_id, self.model.wire, step.seen)
+        await self.session.append(replies.reply_draft(reply, calls, answers))  # D1
+        for notice in replies.notices_of(reply):
             self.notify(notice)
         turn.text = reply.text
         if not reply.calls:
-            if await self._nudged(turn, reply):
-                return not self.barrier.stopping
             turn.ended_softly = None if reply.text.strip() or reply.paused else "empty_reply"
-            return reply.paused and not self.barrier.stopping  # S-29: the provider goes on from its own turn
+            goes_on = reply.paused or await self._nudged(turn, reply)
+            return goes_on and not self.barrier.stopping  # S-29: the provider goes on from its own turn
         asked = as_calls(
             reply,
             calls,
@@ -415,29 +405,26 @@ class Controller:
     async def _made_room(self, turn: Turn, error: ProviderRefused) -> bool:
         """Once per turn a view that the server calls too long is compacted, and the step begun anew (R16, X-06)."""
         again = turn.made_room or turn.cancelled or self.barrier.stopping
-        if again or not self.rewriting.may_help(error):
-            return False
         turn.asking, turn.made_room = False, True
-        return await self.rewriting.make_room() and not turn.cancelled
+        return not again and await self.rewriting.make_room(error) and not turn.cancelled
 
     async def _nudged(self, turn: Turn, reply: Reply) -> bool:
         """Whether the model is asked once more because it wrote a call as text (S-22)."""
-        spelled = spelled_out(reply)
+        spelled = replies.spelled_out(reply)
         if spelled is None:
             return False
         self.notify(spelled)
-        if turn.nudged:
-            return False
-        turn.nudged = True
-        await self.session.append(nudge_draft(turn.turn_id))
-        return True
+        again, turn.nudged = turn.nudged or not getattr(self.model, "has_tools", True), True
+        if not again:
+            await self.session.append(replies.nudge_draft(turn.turn_id))
+        return not again
 
     def _wordless(self, turn: Turn, reply: Reply) -> bool:
         """A reply without words and calls is asked for once more, then the turn stops with a reason (S-02)."""
         turn.wordless += 1
         if reply.finish in CUT_FINISHES:
             self.notify(discarded(turn.step_id, "output_limit"))
-        why = empty_end(reply)
+        why = replies.empty_end(reply)
         if turn.wordless > 1 or why is not None:
             turn.ended_softly = why or "empty_reply"
             return False

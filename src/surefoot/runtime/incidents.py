@@ -276,6 +276,7 @@ class Incidents:
             )
         except ProviderRefused as error:
             kind = error.facts.get("kind")
+            error.facts["recovery"] = True
             error.facts["history"] = kind in incident.REPLAY_KINDS or kind in incident.WORDLESS_KINDS
             await self._outcome(identity, "refused")
             raise

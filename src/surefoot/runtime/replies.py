@@ -13,9 +13,15 @@ from typing import Any
 from surefoot.core.model import Draft, Kind, Notice
 from surefoot.providers.hosted import with_effects
 from surefoot.providers.port import Reply
+from surefoot.providers.spelled import spells_a_call
 
 AT_LIMIT = "only_reasoning_at_limit"
 """The note of a reply that was cut inside its reasoning: a larger output limit helps, asking again does not (S-24)."""
+NUDGE = (
+    "Your last message holds a tool call written as text. Text is never executed, so nothing of it ran. Ask for "
+    "tools through the interface for tool calls; if that is not possible, say so in plain words."
+)
+"""The host's words after a call that was spelled out (S-22)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +84,15 @@ def empty_end(reply: Reply) -> str | None:
     return (
         "empty_reply" if with_effects(reply.enabled) else None
     )  # such a request is never sent again (PR-98)
+
+
+def spelled_out(reply: Reply) -> Notice | None:
+    """What a person is told when the model wrote a call as text: it did not run, and why that happens (S-22)."""
+    if reply.calls or reply.paused or not spells_a_call(reply.text):
+        return None
+    return Notice("call_spelled_out", {"finish": reply.finish})
+
+
+def nudge_draft(turn_id: str) -> Draft:
+    """The host's one word about it to the model."""
+    return Draft(Kind.HOST, {"turnId": turn_id, "text": NUDGE, "prompt": "spelled_out"})

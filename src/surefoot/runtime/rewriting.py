@@ -8,7 +8,7 @@ Promises: recovery:never-guess. No receipt is removed, changed or doubled.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -61,6 +61,18 @@ class Rewriting:
         if self.window_tokens is not None and self.used_tokens >= FULL * self.window_tokens:
             await self._compact(who="budget", mid_turn=mid_turn)
 
+    async def make_room(self, error: ProviderError) -> bool:
+        """Compact in the middle of a turn because a server said that the view is too long (R16, X-06).
+
+        The one request of an incident is not followed by another (PR-36), nor one that ran tools of the
+        provider's own (PR-98). The summary is asked of what leaves the view only, since the whole was
+        refused. Raises `LedgerError`.
+        """
+        facts = error.facts
+        if facts.get("kind") != "context_overflow" or facts.get("hosted") or facts.get("recovery"):
+            return False
+        return "code" not in await self._compact(who="overflow", mid_turn=True, refused=True)
+
     async def compact(self, *, who: str = "person") -> Mapping[str, Any]:
         """Put notes in the place of earlier messages (TR-94); `{code}` when nothing was done.
 
@@ -81,14 +93,16 @@ class Rewriting:
         if self._asking is not None:
             self._asking.cancel()
 
-    async def _compact(self, *, who: str, mid_turn: bool = False) -> Mapping[str, Any]:
-        if rewriting.cut(await self._messages(), self._session.book, mid_turn=mid_turn) is None:
+    async def _compact(self, *, who: str, mid_turn: bool = False, refused: bool = False) -> Mapping[str, Any]:
+        messages = await self._messages()
+        first = rewriting.cut(messages, self._session.book, mid_turn=mid_turn)
+        if first is None:
             return {"code": "nothing_to_compact"}
         why = await self.before("manual" if who == "person" else "auto")
         if why is not None:
             self.notify(Notice("held_compaction", {"reason": why}))
             return {"code": "hook_refused"}
-        summary, stopped = await self._summary()
+        summary, stopped = await self._summary(first.dropped if refused else messages)
         if stopped:
             return {"code": "cancelled"}
         for _ in range(TRIES):
@@ -108,10 +122,10 @@ class Rewriting:
                 return payload
         return {"code": "busy"}
 
-    async def _summary(self) -> tuple[str | None, bool]:
+    async def _summary(self, messages: Sequence[Message]) -> tuple[str | None, bool]:
         """The model's own words, by an ordinary request that people see and can stop; calls in it never run."""
         scheduler = self._session.scheduler
-        asked = [*await self._messages(), UserWords("", rewriting.SUMMARY_PROMPT, origin="host")]
+        asked = [*messages, UserWords("", rewriting.SUMMARY_PROMPT, origin="host")]
         self.notify(Notice("compacting", {"text": "The model is asked for a summary; Stop ends that."}))
         self._asking = scheduler.spawn(self._model.complete(asked, lambda delta: None), "summary")
         self._asking.add_done_callback(scheduler.heard)

@@ -55,8 +55,19 @@ class Turn:
     resumes: Mapping[str, Any] | None = None
     """Which turn it goes on with, and the how manieth time that is (TR-183)."""
     wordless: int = 0
+    nudged: bool = False
+    """The model was told once that a call it spelled out did not run (S-22)."""
+    made_room: bool = False
+    """The view was shortened once because the server said it is too long."""
     asking: bool = False
     """A model request is on its way; nothing of its reply exists yet."""
     prepared: Prepared | None = None
     """A recovery whose account is durable and whose one request has not left yet (PR-32)."""
     task: Any = None
+
+    def count(self, usage: Usage) -> None:
+        """Tokens add up; what a server did not tell stays unknown, never 0 (S-35)."""
+        if usage.input_tokens is not None:
+            self.input_tokens = (self.input_tokens or 0) + usage.input_tokens
+        if usage.output_tokens is not None:
+            self.output_tokens = (self.output_tokens or 0) + usage.output_tokens

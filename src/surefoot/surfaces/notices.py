@@ -38,6 +38,8 @@ def line(kind: str, facts: Facts, language: str, *, ascii_only: bool = False) ->
         )
     if kind == "no_sources":
         return say("no_sources", language)  # information, not a fault (UX-130)
+    if kind == "discard" and f"discard_{facts.get('reason')}" in NOTICES:
+        kind = f"discard_{facts['reason']}"
     if kind not in NOTICES:
         told = facts.get("text") or facts.get("message") or facts.get("cause")
         return f"{kind}: {clean(told)}" if told else None

@@ -45,9 +45,9 @@ KINDS: Mapping[str, Texts] = {
         "服務商拒絕了請求，沒有給出原因（狀態 {status}）。",
     ),
     "upstream_reason_unrecognised": (
-        "The provider refused the request with a code and no reason (status {status}).",
-        "服务商只给出代码而没有原因，拒绝了请求（状态 {status}）。",
-        "服務商只給出代碼而沒有原因，拒絕了請求（狀態 {status}）。",
+        "The provider refused the request and gave no reason that says what is wrong (status {status}).",
+        "服务商拒绝了请求，给出的内容没有说明问题所在（状态 {status}）。",
+        "服務商拒絕了請求，給出的內容沒有說明問題所在（狀態 {status}）。",
     ),
     "other": (
         "The provider refused the request (status {status}).",

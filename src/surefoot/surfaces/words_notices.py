@@ -72,6 +72,22 @@ NOTICES: Mapping[str, Texts] = {
         "此回复中已显示的部分不算数，正在再次请求。",
         "此回覆中已顯示的部分不算數，正在再次請求。",
     ),
+    "discard_context_limit": (
+        "What was shown of this reply does not count: the conversation is larger than the model's window.",
+        "此回复中已显示的部分不算数：对话超出了模型的窗口。",
+        "此回覆中已顯示的部分不算數：對話超出了模型的視窗。",
+    ),
+    "discard_output_limit": (
+        "What was shown of this reply does not count: it was cut at the output limit.",
+        "此回复中已显示的部分不算数：它在输出上限处被截断。",
+        "此回覆中已顯示的部分不算數：它在輸出上限處被截斷。",
+    ),
+    "call_spelled_out": (
+        "The model wrote a tool call as text. Text is never run, so nothing of it happened; it seems that the server's "
+        "parser of tool calls is off.",
+        "模型把工具调用写成了文字。文字从不执行，所以什么都没有发生；服务器的工具调用解析器似乎没有开启。",
+        "模型把工具呼叫寫成了文字。文字從不執行，所以什麼都沒有發生；伺服器的工具呼叫解析器似乎沒有開啟。",
+    ),
     "works_otherwise": (
         "Since the last turn of this session: {changes}",
         "与此会话的上一轮相比：{changes}",

@@ -307,3 +307,77 @@ async def test_wc_11_the_emulator_takes_a_batch_that_was_split_over_messages() -
             url, json={"model": "m", "messages": messages}, headers={"authorization": "Bearer k"}
         )
         assert answer.status_code == 200 and emulator.requests()[-1].rules == []
+
+
+# --- S-22 and the overflow -------------------------------------------------------------------
+
+
+SPELLED = {"text": '<tool_call>{"name": "pay", "arguments": {"label": "a"}}</tool_call>', "thinking": "So."}
+
+
+@PEERS
+async def test_case_s22_a_call_written_as_text_is_never_run_and_the_model_is_told_once(
+    peer: Peer, tmp_path: Path
+) -> None:
+    async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
+        emulator.script([SPELLED, SPELLED, DONE])
+        told: list[str] = []
+        stand.crew.controller.subscribe(lambda notice: told.append(notice.kind))
+        end = await stand.crew.controller.submit("Pay once.")
+        assert (end.status, end.text) == (TurnStatus.COMPLETED, SPELLED["text"])  # shown as text
+        assert stand.statuses() == [200, 200] and stand.starts() == 0 and stand.world.count("a") == 0
+        assert told.count("call_spelled_out") == 2 and told.count("host") == 1
+        assert "written as text" in emulator.requests()[-1].body.decode()
+
+
+@PEERS
+async def test_case_s22_words_about_such_markup_are_no_call(peer: Peer, tmp_path: Path) -> None:
+    async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
+        emulator.script(
+            [{"text": "Write `<tool_call>` or\n```\n<tool_call>{}</tool_call>\n```", "thinking": "So."}]
+        )
+        end = await stand.crew.controller.submit("How is a call written?")
+        assert end.status is TurnStatus.COMPLETED and stand.statuses() == [200]
+
+
+@PEERS
+@pytest.mark.parametrize("told", ["status", "stream"])
+async def test_pr_50_pr_64_x_06_a_named_overflow_is_compacted_once_and_the_step_begun_anew(
+    peer: Peer, told: str, tmp_path: Path
+) -> None:
+    async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
+        over = {"overflow_at": 1} if told == "status" else {"finish": "model_context_window_exceeded"}
+        emulator.script([PAY, DONE, {"text": "The bill was paid."}, DONE] if told == "status"
+                        else [PAY, DONE, DONE, {"text": "The bill was paid."}, DONE])  # fmt: skip
+        assert (await stand.crew.controller.submit("Pay once.")).status is TurnStatus.COMPLETED
+        emulator.fault(match={"nth": 3}, **over)
+        notices: list[Any] = []
+        stand.crew.controller.subscribe(notices.append)
+        end = await stand.crew.controller.submit("And now?")
+        emulator.assert_fired()
+        assert (end.status, end.text) == (TurnStatus.COMPLETED, "Done.")
+        assert len(emulator.requests()) == 5  # the refused one, the summary, the step again
+        last = emulator.requests()[-1].body.decode()
+        assert "The bill was paid." in last and "And now?" in last
+        assert len(last) < len(emulator.requests()[2].body) + 4000
+        entries = await stand.crew.session.ledger.read(SESSION)
+        (compacted,) = [entry for entry in entries if entry.kind == Kind.COMPACTED]
+        assert compacted.payload["who"] == "overflow" and await stand.records() == []
+        reasons = [one.facts["reason"] for one in notices if one.kind == "discard"]
+        assert reasons == ([] if told == "status" else ["context_limit"])
+        assert stand.world.count("a") == 1
+
+
+@PEERS
+async def test_pr_50_x_06_an_overflow_that_stays_ends_the_turn_after_one_compaction(
+    peer: Peer, tmp_path: Path
+) -> None:
+    async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
+        emulator.script([PAY, DONE, {"text": "The bill was paid."}])
+        await stand.crew.controller.submit("Pay once.")
+        for nth in (3, 5):
+            emulator.fault(match={"nth": nth}, overflow_at=1)
+        end = await stand.crew.controller.submit("And now?")
+        emulator.assert_fired()
+        assert end.status is TurnStatus.FAILED and len(emulator.requests()) == 5
+        assert end.error is not None and end.error.facts["kind"] == "context_overflow"

@@ -19,9 +19,15 @@ from surefoot.testing.emulator.scripts import Spoken
 
 _INCOMPLETE = {
     "length": "max_output_tokens",
-    "model_context_window_exceeded": "max_output_tokens",
     "content_filter": "content_filter",
     "refusal": "content_filter",
+}
+_FAILED = {
+    "error": {"code": "server_error", "message": "The model failed."},
+    "model_context_window_exceeded": {
+        "code": "context_length_exceeded",
+        "message": "Your input exceeds the context window of this model. Please adjust your input and try again.",
+    },
 }
 
 
@@ -69,7 +75,7 @@ class ResponsesReply:
         word = self.action.get("finish", self.spoken.finish)
         if word in _INCOMPLETE:
             return "incomplete"
-        return "failed" if word == "error" else "completed"
+        return "failed" if word in _FAILED else "completed"
 
     def as_json(self) -> bytes:
         """The response in one piece."""
@@ -97,7 +103,7 @@ class ResponsesReply:
     def _response(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
         request, word = self.envelope.request, self.action.get("finish", self.spoken.finish)
         details = {"reason": _INCOMPLETE[str(word)]} if status == "incomplete" else None
-        failed = {"code": "server_error", "message": "The model failed."} if status == "failed" else None
+        failed = _FAILED[str(word)] if status == "failed" else None
         return {
             "id": self.envelope.id,
             "object": "response",
