@@ -6,10 +6,13 @@ and the strict emulator.
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import os
 import signal
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +21,7 @@ from surefoot.errors import SessionHeld
 from surefoot.testing.crash import Ended
 from surefoot.testing.kills import TELLS, Site
 from surefoot.testing.model import call
+from surefoot.testing.strikes import ENGINES
 
 AFTER_EFFECT = "tool[pay].after_effect"
 PRESS = {"attemptId": "open"}
@@ -98,6 +102,41 @@ def test_case_a03_recovery_asked_for_in_the_middle_of_a_call_leaves_it_alone(sit
     assert ended.report["statuses"] == ["queued", "running", "completed"]
 
 
+def test_case_a04_of_two_owners_that_fire_the_same_tick_one_admits_its_turn(site: Site) -> None:
+    site.script(TELLS, {"calls": [pay(site)]}, TELLS, {"calls": [pay(site, "-2")]}, TELLS)
+    site.run(prompts=("go",))
+    site.equipment.sink.switch(reply="hold")
+    tick = {"session": "newest", "prompts": ("heartbeat",)}
+    with site.started(**tick) as one, site.started(**tick) as two:
+        until(lambda: waiting(site))
+        until(lambda: any((site.root / f"report-{number}.json").exists() for number in (1, 2)))
+        lost = 1 if (site.root / "report-1.json").exists() else 2
+        loser, winner = (one, two) if lost == 1 else (two, one)
+        assert loser.nursery.wait(loser.pid, 20) == 1
+        site.equipment.sink.release()
+        assert winner.nursery.wait(winner.pid, 20) == 0
+    assert json.loads((site.root / f"report-{lost}.json").read_text())["error"] == SessionHeld.code
+    opened = site.again()
+    assert opened.report["words"] == ["go", "heartbeat"] and effects(site) == 1
+
+
+def test_case_a04_an_owner_that_was_replaced_in_a_rollout_admits_no_second_turn(site: Site) -> None:
+    """The old one is stopped directly before it admits the tick, and wakes when the new one has served it."""
+    site.script(TELLS, {"calls": [pay(site)]}, TELLS, {"calls": [pay(site, "-2")]}, TELLS)
+    site.run(prompts=("go",))
+    admits = "append[turn+user+turn].before"
+    at = {"kill_at": 1, "only": (admits,), "signal": signal.SIGSTOP}
+    with site.started(session="newest", prompts=("heartbeat",), **at) as old:
+        old.until_seam(admits)
+        until(lambda: Path(f"/proc/{old.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T")
+        site.again(take_over=True, prompts=("heartbeat",))
+        os.kill(old.pid, signal.SIGCONT)
+        assert old.nursery.wait(old.pid, 20) == 1
+    opened = site.again()
+    assert opened.report["words"] == ["go", "heartbeat"] and states(opened) == ["succeeded"]
+    assert effects(site) == 1 and effects(site, "-2") == 0
+
+
 # twice-batch --------------------------------------------------------------------------------------
 
 
@@ -172,6 +211,27 @@ def test_case_a10_killed_inside_the_sync_the_disk_says_how_it_stands(
     assert effects(site) == made
 
 
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_case_a11_every_engine_makes_the_result_durable_before_anything_rests_on_it(
+    site: Site, engine: str, when: str
+) -> None:
+    """The write of the result is held up: the owner stands still there, and dies standing."""
+    site.equipment = dataclasses.replace(site.equipment, engine=engine)
+    site.script({"calls": [pay(site)]}, TELLS)
+    seam = f"append[attempt.closed].{when}"
+    with site.started(prompts=("go",), kill_at=1, only=(seam,), signal=signal.SIGSTOP) as child:
+        child.until_seam(seam)
+        assert effects(site) == 1 and len(site.equipment.emulator.requests()) == 1
+        os.kill(child.pid, signal.SIGKILL)
+        assert child.nursery.wait(child.pid, 20) == -signal.SIGKILL
+    (receipt,) = site.again(verify=False).report["receipts"]
+    stored = receipt["result"] is not None and f"did {site.label}" in receipt["result"]["text"]
+    assert (receipt["state"], stored) == (("unknown", False) if when == "before" else ("succeeded", True))
+    site.again(verify=False, carry_out=True, go_on=True)
+    assert effects(site) == 1
+
+
 def test_case_a12_going_on_after_finished_calls_runs_none_of_them(site: Site) -> None:
     site.script({"calls": [pay(site, f"-{number}") for number in (1, 2, 3)]}, TELLS)
     assert states(site.run(prompts=("go",))) == ["succeeded"] * 3
@@ -199,6 +259,28 @@ def test_case_a14_finished_steps_cause_no_new_model_request(site: Site) -> None:
     assert before == 2 and len(site.equipment.emulator.requests()) == 4
     assert resumed.report["turns"][-1]["text"] == "Four steps."
     assert [effects(site, f"-{number}") for number in (1, 2, 3)] == [1, 1, 1]
+
+
+def test_case_a15_a_question_of_a_nested_call_does_not_outlive_its_parent_and_multiply(site: Site) -> None:
+    """A nested call carries its parent from its first entry on, and is never taken up again without it."""
+    site.script(*([{"calls": [pay(site)]}] * 4), TELLS)
+    flags = {"permissions.mode": "default"}
+    nested = {"hook": "before", "flags": flags, "answers": ("approved",), "kill_at": 2, "only": ("asked",)}
+    assert site.run(prompts=("go",), **nested).killed
+    for passes in (2, 3):
+        ended = site.again(carry_out=True, go_on=True, **nested)
+        assert ended.seams == ["asked"] * 2, "the call of the model and the one below it, each once"
+        opened = site.again(flags=flags)
+        receipts = {one["attemptId"]: one for one in opened.report["receipts"]}
+        below = [one["parentAttemptId"] for one in receipts.values() if one["parentAttemptId"]]
+        assert len(receipts) == 2 * passes and len(set(below)) == passes
+        assert all(receipts[one]["parentAttemptId"] is None for one in below)
+        assert len({one["questionId"] for one in opened.report["questions"]}) == 2 * passes
+        assert opened.report["sessions"] == 1 and effects(site) == effects(site, "-hook") == 0
+    answered = {"hook": "before", "flags": flags, "answers": ("approved", "approved")}
+    done = site.again(carry_out=True, go_on=True, **answered)
+    assert done.report["turns"][-1]["status"] == "completed"
+    assert effects(site) == effects(site, "-hook") == 1
 
 
 # twice-retry --------------------------------------------------------------------------------------
@@ -306,6 +388,23 @@ def test_case_a29_five_payments_with_a_pause_and_a_restart_are_five(site: Site) 
     site.again(answers=("yes",), carry_out=True, go_on=True)
     assert effects(site) == 5
     assert len({one["key"] for one in site.equipment.sink.effects(site.label)}) == 5
+
+
+@pytest.mark.parametrize("rewrite", ["rewind", "compact", "fork"])
+def test_case_a31_a_drifted_reference_does_not_pass_the_fence_of_what_was_taken_back(
+    site: Site, rewrite: str
+) -> None:
+    site.script({"calls": [pay(site)]}, TELLS)
+    killed(site, AFTER_EFFECT)
+    taken = site.again(verify=False, rewrite=rewrite)
+    assert "error" not in taken.report["rewritten"] or rewrite == "compact", taken.report["rewritten"]
+    site.script(*([{"calls": [pay(site, f"-{number}")]} for number in range(8)]))
+    session = taken.report["rewritten"] if rewrite == "fork" else "newest"
+    again = site.run(session=session, verify=False, prompts=("transfer it",), blow=None)
+    refused = [one for one in again.report["receipts"] if one["state"] != "unknown"]
+    assert refused and {(one["state"], one["reason"]) for one in refused} == {("not_started", "fenced")}
+    assert len(site.equipment.sink.effects(site.label)) == 1
+    assert not any(effects(site, f"-{number}") for number in range(8))
 
 
 @pytest.mark.parametrize("ids", [{"id": "0"}, None])

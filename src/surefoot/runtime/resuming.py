@@ -207,7 +207,13 @@ class Resuming:
     # Permissions ------------------------------------------------------------------------------
 
     def pending_permissions(self) -> list[Receipt]:
-        """The calls a dead owner was asking a permission for, in call order; nobody has answered (UX-42)."""
+        """The calls a dead owner was asking a permission for, in call order; nobody has answered (UX-42).
+
+        Without the nested ones: the call that one belonged to is over, and so nobody would read its result.
+        """
+        return [one for one in self._unanswered() if one.parent_attempt_id is None]
+
+    def _unanswered(self) -> list[Receipt]:
         book = self._session.book
         attempts = [one.attempt_id for one in self._session.questions.open_permissions()]
         asked = [found for found in map(book.get, attempts) if found is not None]
@@ -221,11 +227,13 @@ class Resuming:
     async def ask_again(self) -> list[Receipt]:
         """Show the permission questions of a dead owner again; where nobody can be asked they are withdrawn.
 
-        An approval starts a new attempt of the same call. The old one never began.
+        An approval starts a new attempt of the same call. The old one never began. A nested call is not asked
+        about without the call that it stood below; when that one comes again, so does the question.
         """
         receipts = []
-        for old in self.pending_permissions():
-            if self.person() and OFF_BRANCH not in old.notes and not self._barrier.stopping:
+        for old in self._unanswered():
+            alone = old.parent_attempt_id is None and OFF_BRANCH not in old.notes
+            if self.person() and alone and not self._barrier.stopping:
                 receipts.append(await self._again(old, supersedes=None))
             asked = self._session.questions.of([old.attempt_id])
             if asked is None or asked.verdict is not None:
