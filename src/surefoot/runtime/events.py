@@ -2,8 +2,8 @@
 
 Owns: when each event is told, which outcomes were told already, how often a hook of `Stop` may ask
 for more. Does not own: hooks, their calls and their words (`Listener`), the turn (`controller`).
-Promises: recovery:no-self-start: nobody is told anything before the first turn of this owner, and
-what happened until then is told with it. recovery:never-guess: of what is answered about an
+Promises: recovery:no-self-start: opening a session tells nobody anything; what happened until the
+first turn of this owner is told with it. recovery:never-guess: of what is answered about an
 outcome nothing is read.
 
 Whom an outcome was told to stands in the receipts of the hooks, so no restart tells it twice.
@@ -127,7 +127,7 @@ class Events:
 
     def after_turn(self) -> None:
         """Tell, with nobody waiting for it, what a stopped turn left to be told."""
-        if self._owed():
+        if not self._session.lost and not self._session.closed and self._owed():
             self._barrier.resume()
             self._spawn(self.outcomes(), "outcomes after a turn")
 

@@ -461,7 +461,7 @@ def _heard(hook: HookSetting, answer: _Answer) -> tuple[str | None, str]:
     if answer.code != 0 or hook.event not in _ADDING:
         return None, ""
     if not said:
-        return None, answer.said.strip()
+        return None, answer.said.strip().removeprefix("{}")  # an empty answer in JSON says nothing
     own = said.get("hookSpecificOutput")
     added = own.get("additionalContext") if isinstance(own, Mapping) else None
     return None, added.strip() if isinstance(added, str) else ""
