@@ -228,3 +228,23 @@ def test_an_endpoint_says_which_tools_its_model_is_offered_and_a_flag_says_other
         world.run("-p", "x", "-m", "few", "--tools", "shell", "--output-format", "stream-json").stdout
     )
     assert other[0]["tools"] == ["shell"]
+
+
+SAID_OF = {
+    "rm nothere": ("failed", True, "Part of it may have happened"),
+    "touch a; kill -9 $$": ("unknown", True, "its end is not known"),
+    "echo 1 > a": ("succeeded", False, "(no output)"),
+}
+
+
+@pytest.mark.parametrize("command", SAID_OF)
+@pytest.mark.promise("surface:same-story")
+def test_ux_30_tr_44_tr_209_a_result_of_stream_json_is_what_the_model_is_given(
+    world: World, command: str
+) -> None:
+    state, is_error, words = SAID_OF[command]
+    world.model_says({"calls": [{"name": "shell", "args": {"command": command}}]}, DONE)
+    told = lines(world.run("-p", "go", "--yolo", "--output-format", "stream-json").stdout)
+    assert [one["state"] for one in told if one.get("subtype") == "receipt"] == ["started", state]
+    ((block,),) = [one["message"]["content"] for one in told if one["type"] == "user"]
+    assert words in block["content"] and block["is_error"] is is_error

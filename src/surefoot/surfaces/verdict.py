@@ -11,7 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from surefoot.core.model import Receipt
 from surefoot.core.redact import redact
+from surefoot.core.results import result_of
 
 SCHEMA_VERSION = 1
 
@@ -167,6 +169,14 @@ def result_line(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]:
         "is_error": bool(facts.get("isError")),
     }
     return _line("user", facts, session_id, {"message": {"role": "user", "content": [block]}})
+
+
+def given(receipt: Receipt) -> dict[str, Any]:
+    """The text that the model is given for a call, and whether it counts as an error (TR-44)."""
+    told = result_of(receipt)
+    if receipt.result is None and receipt.result_ref is not None:
+        return {"text": f"The whole result is stored as {receipt.result_ref}.", "isError": told.is_error}
+    return {"text": told.text, "isError": told.is_error}
 
 
 def receipt_line(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]:

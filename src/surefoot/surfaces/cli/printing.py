@@ -303,9 +303,7 @@ class _Run:
         self._told[attempt] = state
         self._line(verdict.receipt_line(told, session))
         if state in ("succeeded", "failed", "not_started", "unknown"):
-            result = receipt.get("result") or {}
-            shown = {**told, "text": result.get("text", ""), "isError": result.get("isError", False)}
-            self._line(verdict.result_line(shown, session))
+            self._line(verdict.result_line({**told, **verdict.given(facts["receipt"])}, session))
         if self.wish.verbose:
             look = self.wish.look
             complain([view.receipt_line(receipt, look.language, ascii_only=look.ascii_only)])
