@@ -1,7 +1,7 @@
 """The inline chat: one prompt line below, the terminal's own scrollback above.
 
-Owns: reading keys, drawing lines, the card on screen, questions put to the person.
-Does not own: what a key decides (`keys`), what a line means (`chat_lines`), facts and
+Owns: reading keys, drawing lines, questions put to the person.
+Does not own: the card on screen (`chat_card`), what a line means (`chat_lines`), facts and
 words (`view`, `words`), turns (`runtime.controller`). The only file that imports prompt_toolkit.
 
 Never uses the alternate screen. A notice only draws; nothing here decides by itself.
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Mapping
+from collections.abc import Awaitable, Coroutine, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,22 +30,21 @@ from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from surefoot.surfaces import notices, plain, view
+from surefoot.surfaces.chat_card import Cards
 from surefoot.surfaces.chat_lines import (
     GUTTER,
     Count,
     Doing,
     Stream,
-    details,
     next_mode,
     opinions,
     stopped_check,
     typed,
 )
-from surefoot.surfaces.keys import QUIET_MS, Keys
 from surefoot.surfaces.markup import Light
 from surefoot.surfaces.port import LOOK_REQUESTS, Driver, Screen
 from surefoot.surfaces.ways import next_of
-from surefoot.surfaces.words import refusal, say
+from surefoot.surfaces.words import say
 from surefoot.surfaces.words_chat import SLASH, answer, key_help, slash_help
 
 STOP_SECONDS = 2.0
@@ -71,7 +70,7 @@ class Chat:
     driver: Driver
     screen: Screen
     first_prompt: str = ""
-    keys: Keys = field(default_factory=Keys)
+    cards: Cards = field(init=False)
     count: Count = field(default_factory=Count)
     stream: Stream = field(default_factory=Stream)
     doing: Doing = field(default_factory=Doing)
@@ -81,12 +80,12 @@ class Chat:
     _session: Any = None
     _turn: asyncio.Task[Any] | None = None
     _question: _Question | None = None
-    _card_index: int = 0
-    _away: bool = False
-    _may_go_on: bool = False
     _leaving: bool = False
     _stopped_at: float | None = None
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self.cards = Cards(self.driver, self.screen, self)
 
     # Life -------------------------------------------------------------------------------------
 
@@ -118,7 +117,7 @@ class Chat:
         self._session.app.timeoutlen = 0.2
         self.stream.light = Light() if self.screen.colour else None
         with patch_stdout(raw=True):
-            self.show_cards()
+            self.cards.show()
             self.say(*self.below_cards)
             if self.first_prompt:
                 self.say(*[f"> {line}" for line in view.clean(self.first_prompt, lines=True).split("\n")])
@@ -177,20 +176,20 @@ class Chat:
         elif word == "/recover-context":
             self._begin(self.driver.go_on(rest))
         elif word == "/recover":
-            self._away = False
-            if not self.show_cards():
+            self.cards.away = False
+            if not self.cards.show():
                 self.say(say("nothing_open", self.screen.language))
         else:
             self.say(*await self.driver.command(word, rest))
 
     def _begin(self, work: Awaitable[Any]) -> None:
-        self._may_go_on = False
+        self.cards.may_go_on = False
         task = asyncio.ensure_future(self._turned(work, own=self._turn is None))
         if self._turn is None:
             self.count.clear()
             self.doing.begin(time.monotonic())
             self._turn = task
-        self._keep(task)
+        self._hold(task)
 
     async def _turned(self, work: Awaitable[Any], *, own: bool) -> None:
         """Wait for a turn and tell its end. Parked words come back at once and end nothing."""
@@ -210,7 +209,7 @@ class Chat:
             if str(getattr(end, "status", "")) == "cancelled":
                 await self._ended()
             self._tell_end(end)
-            self.show_cards()
+            self.cards.show()
             self._deliver_parked(end)
 
     def _deliver_parked(self, end: Any) -> None:
@@ -276,7 +275,11 @@ class Chat:
         seconds = max(ending.values()) if ending else None
         self.say(view.stop_line(self.count.counts(ending), self.screen.language, ending_seconds=seconds))
 
-    def _keep(self, task: asyncio.Task[Any]) -> None:
+    def keep(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Let work run beside the lines; leaving ends it."""
+        self._hold(asyncio.ensure_future(work))
+
+    def _hold(self, task: asyncio.Task[Any]) -> None:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -302,9 +305,9 @@ class Chat:
         elif kind == "progress":
             self._progress(str(facts.get("text", "")))
         elif kind == "provider_refused":
-            self._keep(asyncio.ensure_future(self._show("/recover-context")))
+            self.show("/recover-context")
         elif kind == "looked" and self._turn is None:
-            self.show_cards()  # a look of the opening took its time; the card shows what it saw
+            self.cards.show()  # a look of the opening took its time; the card shows what it saw
         elif kind == "model_wait":
             self.say(view.wait_line(facts, self.screen.language))
         else:
@@ -313,11 +316,19 @@ class Chat:
             told = notices.line(kind, facts, self.screen.language, ascii_only=self.screen.ascii_only)
             self.say(*([told] if told else []))
 
-    async def _show(self, command: str) -> None:
-        """What a command without words shows: the protocol card (UX-124), the timeline."""
+    def show(self, command: str) -> None:
+        """Show what a command without words shows: the protocol card (UX-124), the timeline."""
+        self.keep(self._shown(command))
+
+    async def _shown(self, command: str) -> None:
         self.say(*await self.driver.command(command, ""))
 
-    def _ask_to_look(self, card: Mapping[str, Any]) -> None:
+    @property
+    def running(self) -> bool:
+        """Whether a turn runs."""
+        return self._turn is not None
+
+    def ask_to_look(self, card: Mapping[str, Any]) -> None:
         """The model looks and decides nothing; while a turn runs there is nobody to ask (UX-116)."""
         if self._turn is not None:
             self.say(say("look_later", self.screen.language))
@@ -348,26 +359,6 @@ class Chat:
         for line in text.splitlines()[-5:]:
             self.screen.write(f"  {GUTTER}{plain.cut(view.clean(line), max(20, self.screen.columns() - 6))}")
 
-    def show_cards(self) -> bool:
-        """Draw the card at the current place; False when nothing is open."""
-        snapshot = self.driver.snapshot()
-        cards = view.cards(snapshot, self.screen.language)
-        if not cards or self._away:
-            self.keys.show(None, _now_ms())
-            return bool(cards)
-        self._card_index %= len(cards)
-        card = cards[self._card_index]
-        self.keys.show(card, _now_ms())
-        numbers = (self._card_index + 1, len(cards))
-        columns = min(self.screen.columns() - 1, 80)
-        self.say(
-            *plain.draw_card(
-                card, self.screen.language, columns=columns, number=numbers,
-                ascii_only=self.screen.ascii_only,
-            )
-        )  # fmt: skip
-        return True
-
     def _message(self) -> str:
         return "? " if self._question is not None else "> "
 
@@ -385,7 +376,7 @@ class Chat:
         elif self._turn is not None:
             parts += [self.doing.line(self.screen.language, time.monotonic())]
             parts.append(say("esc_stops", self.screen.language))
-        elif self._may_go_on:
+        elif self.cards.may_go_on:
             parts.append(f"c {say('go_on', self.screen.language)}")
         return " · ".join(parts)
 
@@ -399,14 +390,15 @@ class Chat:
         self.say(*self.stream.finish(), *lines)
         question = _Question(asyncio.get_running_loop().create_future(), hint)
         self._question = question
-        self._redraw()
+        self.redraw()
         try:
             return await question.answered
         finally:
             self._question = None
-            self._redraw()
+            self.redraw()
 
-    def _redraw(self) -> None:
+    def redraw(self) -> None:
+        """Draw the prompt and the status line anew."""
         if self._session is not None and self._session.app.is_running:
             self._session.app.invalidate()
 
@@ -439,7 +431,7 @@ class Chat:
             lines = list(self.transcript)
             run_in_terminal(lambda: self.screen.write("\n".join(lines)))
 
-        @keys.add("?", filter=Condition(lambda: self._line_is_empty() and self.keys.call is None))
+        @keys.add("?", filter=Condition(lambda: self._line_is_empty() and self.cards.keys.call is None))
         def help_line(event: KeyPressEvent) -> None:
             self.say(*key_help(self.screen.language))
 
@@ -447,8 +439,8 @@ class Chat:
         @keys.add("escape")
         def escape(event: KeyPressEvent) -> None:
             if self._turn is not None:
-                self._keep(asyncio.ensure_future(self.stop()))
-            elif self.keys.call is not None:
+                self.keep(self.stop())
+            elif self.cards.keys.call is not None:
                 self._card_key("escape", event)
 
         @keys.add("c-c")
@@ -456,7 +448,7 @@ class Chat:
             if event.current_buffer.text:
                 event.current_buffer.reset()
             elif self._turn is not None:
-                self._keep(asyncio.ensure_future(self.stop()))
+                self.keep(self.stop())
             else:
                 event.app.exit(exception=EOFError)
 
@@ -469,13 +461,13 @@ class Chat:
             lambda: (
                 self._line_is_empty()
                 and self._question is None
-                and (self.keys.call is not None or self._may_go_on)
+                and (self.cards.keys.call is not None or self.cards.may_go_on)
             )
         )
 
         @keys.add(Key.BracketedPaste)
         def paste(event: KeyPressEvent) -> None:
-            self.keys.press("paste", _now_ms(), pasted=True)
+            self.cards.keys.press("paste", _now_ms(), pasted=True)
             event.current_buffer.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))
 
         @keys.add(Key.Any, filter=card_takes)
@@ -486,88 +478,12 @@ class Chat:
         return self._session is not None and not self._session.default_buffer.text
 
     def _card_key(self, data: str, event: KeyPressEvent) -> None:
-        if data == "c" and self._may_go_on and self.keys.quiet(_now_ms()):
+        if data == "c" and self.cards.may_go_on and self.cards.keys.quiet(_now_ms()):
             self._begin(self.driver.go_on())
             return
-        press = self.keys.press(data, _now_ms())
-        if press.kind == "text":
-            event.current_buffer.insert_text(press.name + (data if data != "escape" else ""))
-        elif press.kind == "armed":
-            asyncio.get_running_loop().call_later((QUIET_MS + 10) / 1000, self._settle)
-        elif press.kind == "decide":
-            self._decide(press.name)
-        elif press.kind == "refused":
-            self.say(f"{press.name}: {refusal(press.name, self.screen.language)}")
-        elif press.kind == "look":
-            self._look(press.name)
-        elif press.kind == "move":
-            self._move(press.name)
-
-    def _settle(self) -> None:
-        press = self.keys.settle(_now_ms())
-        if press is not None:
-            self._decide(press.name)
-
-    def _look(self, name: str) -> None:
-        card = self.keys.call
-        if name == "inspect" and card is not None:
-            self._keep(asyncio.ensure_future(self._act("inspect", card)))
-        elif name == "timeline":
-            self._keep(asyncio.ensure_future(self._show("/timeline")))
-        elif name == "ask_model" and card is not None:
-            self._ask_to_look(card)
-        elif name == "details" and card is not None:
-            self.say(*details(card))
-        elif name == "help" and card is not None:
-            self.say(*plain.choices(card, self.screen.language), say("card_keys", self.screen.language))
-        elif name == "help":
-            self.say(*key_help(self.screen.language))
-
-    def _move(self, name: str) -> None:
-        if name == "away":
-            self._away = True
-            self.keys.show(None, _now_ms())
-        else:
-            self._card_index += 1 if name == "forth" else -1
-            self.show_cards()
-
-    def _decide(self, action: str) -> None:
-        if self.keys.call is not None:
-            self._keep(asyncio.ensure_future(self._act(action, self.keys.call)))
-
-    async def _act(self, action: str, card: Mapping[str, Any]) -> None:
-        """Press once; then read again, whatever the answer was (TR-147, TR-155)."""
-        language = self.screen.language
-        status, body = await self.driver.act(action, card)
-        if status != 200:
-            code = str(body.get("code", "bad_request"))
-            self.say(f"{code}: {refusal(code, language, reason=body.get('reason'))}")
-            record = body.get("record")
-            if record:  # an earlier press made it; it is the outcome, not a failure (UX-66)
-                self.say(f"  {record.get('kind')} · {record.get('who')} · {record.get('channel')}")
-        else:
-            now = _call_of(body, str(card["attemptId"]))
-            if now is not None and now.get("parked"):
-                self.say(say("parked", language))
-                if body.get("replaces"):
-                    self.say(say("parked_replaces", language, word=body["replaces"]))
-            elif now is not None and action != "inspect":
-                self._say_decided(now)
-        self.show_cards()
-        self._redraw()
-
-    def _say_decided(self, call: Mapping[str, Any]) -> None:
-        language = self.screen.language
-        what = view.told(call, language, you=True)
-        sign = plain.sign_of(call, ascii_only=self.screen.ascii_only)
-        time_text = view.local_time(int(time.time() * 1000))
-        place = say("this_terminal", language)
-        self.say(sign + " " + say("decided", language, what=what, time=time_text, place=place))
-        self._may_go_on = self._turn is None
-
-
-def _call_of(snapshot: Mapping[str, Any], attempt_id: str) -> Mapping[str, Any] | None:
-    return next((c for c in snapshot.get("calls") or () if c["attemptId"] == attempt_id), None)
+        text = self.cards.press(data)
+        if text:
+            event.current_buffer.insert_text(text)
 
 
 def _now_ms() -> float:

@@ -9,7 +9,7 @@ itself with the passing of time.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,9 @@ from surefoot.surfaces.view import KEYS, code_of, needs_code
 QUIET_MS = 350
 BURST_MS = 15
 DECISIONS = {key: action for action, key in KEYS.items() if action != "inspect"}
+CHOICES = {"t": "adopt", "s": "kill", "v": "leave"}
+"""The keys of what a call left running (UX-78): attach, stop it, leave it."""
+ALL, CONFIRM_ALL = "H", "confirm_all"
 LOOKS = {"i": "inspect", "a": "ask_model", "d": "details", "o": "timeline", "?": "help"}
 MOVES = {"j": "forth", "k": "back", "escape": "away"}
 
@@ -27,7 +30,8 @@ class Press:
     """What a key was taken for.
 
     `kind` is `text` (it goes to the input line, after the letters in `name` that were held
-    back), `swallowed`, `look`, `move`, `armed`, `code`, `decide` or `refused` (`name` is the code).
+    back), `swallowed`, `look`, `move`, `list` (of what `H` would confirm), `armed`, `code`, `decide`,
+    `choose` (about a process) or `refused` (`name` is the code).
     """
 
     kind: str
@@ -48,6 +52,24 @@ class Keys:
     _pending: str | None = field(default=None)
     _typed: str = field(default="")
     _held: tuple[str, str, float] | None = field(default=None)
+    _several: bool = False
+    _offered: tuple[tuple[str, str], ...] = field(default=())
+    _listed: tuple[tuple[str, str], ...] = field(default=())
+    _listed_at_ms: float = field(default=float("-inf"))
+
+    def offer(self, carried: tuple[tuple[str, str], ...], *, several: bool) -> None:
+        """The calls, by attempt and inspection, that `H` may confirm; another set is listed anew.
+
+        `several` says that more than one call is open; with one `H` is a letter like any other.
+        """
+        if carried != self._offered:
+            self._listed = ()
+        self._offered, self._several = carried, several
+
+    @property
+    def listed(self) -> tuple[tuple[str, str], ...]:
+        """What stands on screen to be confirmed by a second `H`."""
+        return self._listed
 
     def show(self, call: Mapping[str, Any] | None, now_ms: float) -> None:
         """Put a card on screen. New evidence, or another card, starts the time anew."""
@@ -67,12 +89,17 @@ class Keys:
             return self._text()  # a second letter so soon is the beginning of a word, or of a paste
         if since < QUIET_MS:
             return Press("swallowed")
+        if key == ALL and self._several:
+            return self._all(now_ms)
+        self._listed = ()  # the list is answered at once, or it is listed again
         if key in MOVES:
             return Press("move", MOVES[key])
         if key in LOOKS:
             return Press("look", LOOKS[key])
         if key in DECISIONS:
             return self._arm(key, DECISIONS[key], now_ms)
+        if CHOICES.get(key) in choices_of(self.call):
+            return self._hold(key, CHOICES[key], now_ms)
         return Press("text")
 
     def settle(self, now_ms: float) -> Press | None:
@@ -80,12 +107,29 @@ class Keys:
         if self._held is None or now_ms - self._held[2] < QUIET_MS:
             return None
         action, self._held = self._held[1], None
-        return Press("decide", action)
+        return Press("choose" if action in CHOICES.values() else "decide", action)
 
     def quiet(self, now_ms: float) -> bool:
         """Whether no key came in the last 350 ms; notes this one."""
         since, self.last_key_ms = now_ms - self.last_key_ms, now_ms
         return since >= QUIET_MS
+
+    def _all(self, now_ms: float) -> Press:
+        """The first press lists, the second confirms what was listed and nothing else (UX-75)."""
+        if not self._offered:
+            return Press("list")
+        if self._listed != self._offered:
+            self._listed, self._listed_at_ms = self._offered, now_ms
+            return Press("list")
+        if now_ms - self._listed_at_ms < QUIET_MS:
+            return Press("swallowed")
+        return self._hold(ALL, CONFIRM_ALL, now_ms)
+
+    def _hold(self, key: str, action: str, now_ms: float) -> Press:
+        if now_ms - self.evidence_at_ms < QUIET_MS:
+            return Press("swallowed")
+        self._held = (key, action, now_ms)
+        return Press("armed", action)
 
     def _arm(self, key: str, action: str, now_ms: float) -> Press:
         if now_ms - self.evidence_at_ms < QUIET_MS:
@@ -97,8 +141,7 @@ class Keys:
         if needs_code(action, call):
             self._pending, self._typed = action, ""
             return Press("code", action)
-        self._held = (key, action, now_ms)
-        return Press("armed", action)
+        return self._hold(key, action, now_ms)
 
     def _code(self, key: str, since: float) -> Press:
         action = self._pending or ""
@@ -134,6 +177,24 @@ def _evidence(call: Mapping[str, Any] | None) -> tuple[Any, ...]:
         (call.get("executor") or {}).get("state"),
         len(call.get("late") or ()),
         actions,
+        choices_of(call),
+    )
+
+
+def choices_of(call: Mapping[str, Any]) -> tuple[str, ...]:
+    """What may be chosen about the processes of a call."""
+    return tuple((call.get("process") or {}).get("choices") or ())
+
+
+def carried(calls: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
+    """The open calls of which proof or strong evidence says that they happened, by attempt and inspection."""
+    return tuple(
+        (str(call["attemptId"]), str(call["inspectionId"]))
+        for call in calls
+        if (call.get("inspection") or {}).get("grade") in ("proof", "strong")
+        and (call.get("inspection") or {}).get("state") in ("present", "postcondition_satisfied")
+        and _refused(call, "confirm") is None
+        and not needs_code("confirm", call)
     )
 
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surefoot.core.model import Word
-from surefoot.surfaces.keys import drawn
+from surefoot.surfaces.keys import CHOICES, choices_of, drawn
 from surefoot.surfaces.view import code_of, fact_key, grade_tag, needs_code
 from surefoot.surfaces.words import mark, say
 
@@ -136,6 +136,7 @@ def draw_card(
         body.append(_padded(label, label_width) + lines[0])
         body += [" " * label_width + line for line in lines[1:]]
     body += _checked(card, language, inner, label_width)
+    body += wrap(card["running"], inner) if card.get("running") else []
     body += [line for text in choices(card, language, how) for line in wrap(text, inner)]
     return _boxed(card, body, language, columns=columns, number=number, ascii_only=ascii_only)
 
@@ -189,11 +190,17 @@ def _choices(card: Card, language: str, how: Choices) -> list[str]:
             f"{by_name[n]['key'] if by_key else n} {by_name[n]['label']}" for n in names if n in shown
         )
 
+    left = [
+        f"{key} {say(f'choice_{name}', language)}"
+        for key, name in CHOICES.items()
+        if name in choices_of(card)
+    ]
     ask = f"a {say('ask_model', language)}" if by_key else ""
     lines = [
         named(("confirm", "deny", "reject")),
         APART.join(part for part in (named(("release", "retry")), ask) if part),
         named(("inspect",)),
+        APART.join(left) if by_key else "",
         APART.join(f"{key} {say(word, language)}" for key, word in LOOKS) if by_key else "",
     ]
     return [line for line in lines if line]
@@ -243,6 +250,7 @@ def _narrow(
         lines += [say("label_checked", language)]
         told = f"{check['sentence']} {grade_tag(check, language)}"
         lines += ["  " + line for line in wrap(told, columns - 2)]
+    lines += wrap(card["running"], columns) if card.get("running") else []
     if how is not Choices.NONE:
         parts = [part for row in _choices(card, language, how) for part in row.split(APART)]
         warned = [line for row in _warnings(card, language, how) for line in wrap(row, columns)]

@@ -377,6 +377,28 @@ def background_lines(
     return list(lines.values())
 
 
+def running_line(call: Call, language: str, *, now_ms: int, ascii_only: bool = False) -> str | None:
+    """`◐ still running · process 4711 · 5 min`, for what a dead agent left (UX-78); None when nothing lives."""
+    process = call.get("process") or {}
+    if not process.get("choices"):
+        return None
+    begun = call.get("startedAt")
+    facts = {"pid": clean(process.get("pid") or "-"), "age": "-" if begun is None else age(now_ms - begun)}
+    return f"{mark('started', ascii_only=ascii_only)} {say('still_running', language, **facts)}"
+
+
+def process_lines(snapshot: Mapping[str, Any], attempt_id: str, language: str) -> list[str]:
+    """What became of a choice about a process; a kill that did not prove its end says so (UX-78)."""
+    made = snapshot["process"]
+    key = f"process_{made['choice']}" if made.get("gone", True) else "process_not_gone"
+    pids = ", ".join(str(one["pid"]) for one in made.get("left") or ()) or "?"
+    lines = [say(key, language, attempt=short_id(attempt_id), pids=pids)]
+    call = next((one for one in snapshot.get("calls") or () if one["attemptId"] == attempt_id), None)
+    if made["choice"] == "kill" and call is not None and is_card(call) and executor_state(call) != "ended":
+        lines.append(_executor_sentence(call, language))
+    return lines
+
+
 def resume_line(name: str, settled: int, open_calls: int, language: str) -> str:
     """One of the two lines of UX-50."""
     if not open_calls:

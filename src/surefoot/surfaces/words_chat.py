@@ -65,19 +65,24 @@ SLASH: Mapping[str, Texts] = {
 
 KEYS: tuple[Texts, ...] = (
     (
-        "Enter send · Alt+Enter or Ctrl+J new line · Esc stop the turn · Ctrl+C clear, stop, leave",
-        "Enter 发送 · Alt+Enter 或 Ctrl+J 换行 · Esc 停止本轮 · Ctrl+C 清空、停止、离开",
-        "Enter 送出 · Alt+Enter 或 Ctrl+J 換行 · Esc 停止本輪 · Ctrl+C 清空、停止、離開",
+        "Enter send · Alt+Enter or Ctrl+J new line · Esc stop the turn",
+        "Enter 发送 · Alt+Enter 或 Ctrl+J 换行 · Esc 停止本轮",
+        "Enter 送出 · Alt+Enter 或 Ctrl+J 換行 · Esc 停止本輪",
     ),
     (
-        "Ctrl+D leave · Shift+Tab next permission mode · Ctrl+R search history · Ctrl+G editor",
-        "Ctrl+D 离开 · Shift+Tab 下一个权限模式 · Ctrl+R 搜索历史 · Ctrl+G 编辑器",
-        "Ctrl+D 離開 · Shift+Tab 下一個權限模式 · Ctrl+R 搜尋歷史 · Ctrl+G 編輯器",
+        "Ctrl+C clear, stop, leave · Ctrl+D leave · Shift+Tab next permission mode",
+        "Ctrl+C 清空、停止、离开 · Ctrl+D 离开 · Shift+Tab 下一个权限模式",
+        "Ctrl+C 清空、停止、離開 · Ctrl+D 離開 · Shift+Tab 下一個權限模式",
     ),
     (
-        "Ctrl+O full transcript · Ctrl+Z suspend · / commands · @ files · ? keys",
-        "Ctrl+O 完整记录 · Ctrl+Z 挂起 · / 命令 · @ 文件 · ? 按键",
-        "Ctrl+O 完整記錄 · Ctrl+Z 暫停 · / 命令 · @ 檔案 · ? 按鍵",
+        "Ctrl+R search history · Ctrl+G editor · Ctrl+O full transcript",
+        "Ctrl+R 搜索历史 · Ctrl+G 编辑器 · Ctrl+O 完整记录",
+        "Ctrl+R 搜尋歷史 · Ctrl+G 編輯器 · Ctrl+O 完整記錄",
+    ),
+    (
+        "Ctrl+Z suspend · / commands · @ files · ? keys",
+        "Ctrl+Z 挂起 · / 命令 · @ 文件 · ? 按键",
+        "Ctrl+Z 暫停 · / 命令 · @ 檔案 · ? 按鍵",
     ),
 )
 """The keys of UX-16, in lines."""
@@ -130,6 +135,28 @@ ANSWERS: Mapping[str, Texts] = {
         "模型将从那一轮之前继续，其中的调用仍留在记录里",
         "模型將從那一輪之前繼續，其中的呼叫仍留在記錄裡",
     ),
+    "lists_carried": (
+        "lists the {n} that proof or strong signs say happened",
+        "列出有确证或有力迹象表明已发生的 {n} 个",
+        "列出有確證或有力跡象顯示已發生的 {n} 個",
+    ),
+    "press_again": (
+        "H again: you say of these {n} that they happened; the others stay",
+        "再按一次 H：由你确认这 {n} 个已经发生，其余保持不变",
+        "再按一次 H：由你確認這 {n} 個已經發生，其餘保持不變",
+    ),
+    "nothing_carried": (
+        "none has proof or strong signs; decide one by one",
+        "没有一个有确证或有力迹象，请逐个决定",
+        "沒有一個有確證或有力跡象，請逐個決定",
+    ),
+    "choosing_adopt": (
+        "attached; its end is told here",
+        "已接上，结束时会在这里告知",
+        "已接上，結束時會在這裡告知",
+    ),
+    "choosing_kill": ("stopping it …", "正在停止……", "正在停止……"),
+    "choosing_leave": ("leaving it", "保留它继续运行", "保留它繼續執行"),
 }
 """What a chat and its slash commands answer."""
 

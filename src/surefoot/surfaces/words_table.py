@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from surefoot.surfaces.words_process import LEFT
+
 Texts = tuple[str, str, str]
 
 
@@ -567,30 +569,6 @@ SENTENCES: Mapping[str, Texts] = {
         "{attempt} 已用原来的键重新开始。",
         "{attempt} 已用原來的鍵重新開始。",
     ),
-    "process_adopt": (
-        "The processes of {attempt} have ended, and what their record says is written.",
-        "{attempt} 的进程已结束，其记录所述已写入。",
-        "{attempt} 的行程已結束，其記錄所述已寫入。",
-    ),
-    "process_kill": (
-        "The processes of {attempt} are gone. That says nothing of what the call did before.",
-        "{attempt} 的进程已不在。这并不说明该调用之前做过什么。",
-        "{attempt} 的行程已不在。這並不說明該呼叫之前做過什麼。",
-    ),
-    "process_leave": (
-        "The processes of {attempt} go on; it is noted that you know of them.",
-        "{attempt} 的进程继续运行；已记下你知道此事。",
-        "{attempt} 的行程繼續執行；已記下你知道此事。",
-    ),
-    "process_followed": (
-        "The session follows the processes of {attempt} to their end.",
-        "会话会跟踪 {attempt} 的进程直到结束。",
-        "工作階段會追蹤 {attempt} 的行程直到結束。",
-    ),
-    "process_not_gone": (
-        "The processes of {attempt} are not proven gone; still seen: {pids}.",
-        "无法证明 {attempt} 的进程已不在；仍可见：{pids}。",
-        "無法證明 {attempt} 的行程已不在；仍可見：{pids}。",
-    ),
+    **LEFT,
     "end_next": ("next: {command}", "下一步：{command}", "下一步：{command}"),
 }

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from surefoot.surfaces.keys import BURST_MS, DECISIONS, QUIET_MS, Keys
+from surefoot.surfaces.keys import BURST_MS, DECISIONS, QUIET_MS, Keys, carried
 from surefoot.surfaces.view import code_of
 
 
@@ -145,3 +145,66 @@ def test_ux_73_typed_and_pasted_traces_never_decide(text: str, data: st.DataObje
         now += data.draw(GAPS)
     if len(text) > 1 and keys._held is not None:
         assert line == "" and text[-1] in DECISIONS
+
+
+LISTED = (("att_a", "ins_1"), ("att_b", "ins_2"))
+
+
+def several(offered: tuple[tuple[str, str], ...] = LISTED) -> Keys:
+    keys = shown()
+    keys.offer(offered, several=True)
+    return keys
+
+
+def test_ux_75_h_lists_first_and_a_second_one_confirms_what_was_listed() -> None:
+    keys = several()
+    assert keys.press("H", 1_000).kind == "list" and keys.listed == LISTED
+    assert keys.settle(9_999) is None
+    armed = keys.press("H", 2_000)
+    assert (armed.kind, armed.name) == ("armed", "confirm_all")
+    settled = keys.settle(2_000 + QUIET_MS)
+    assert settled is not None and (settled.kind, settled.name) == ("decide", "confirm_all")
+
+
+def test_ux_75_a_list_that_changed_or_was_left_is_listed_again() -> None:
+    keys = several()
+    keys.press("H", 1_000)
+    keys.offer(LISTED[:1], several=True)
+    assert keys.press("H", 2_000).kind == "list" and keys.listed == LISTED[:1]
+    keys.press("j", 3_000)
+    assert keys.press("H", 4_000).kind == "list"
+
+
+def test_ux_75_two_presses_in_a_burst_or_within_350_ms_confirm_nothing() -> None:
+    keys = several()
+    keys.press("H", 1_000)
+    assert keys.press("H", 1_100).kind == "swallowed"
+    assert keys.press("H", 1_100 + QUIET_MS - 1).kind == "swallowed"
+    keys.press("H", 3_000)
+    assert keys.press("e", 3_005).kind == "text" and keys.settle(9_999) is None
+
+
+def test_ux_75_only_what_proof_or_strong_signs_say_happened_is_offered() -> None:
+    weak = {"id": "ins_1", "state": "present", "grade": "weak"}
+    absent = {"id": "ins_1", "state": "absent_fenced", "grade": "proof"}
+    off = [{"action": "confirm", "enabled": False, "code": "running"}]
+    calls = [
+        strong(attemptId="att_a"), strong(attemptId="att_b", inspection=weak),
+        strong(attemptId="att_c", inspection=absent), strong(attemptId="att_d", actions=off),
+    ]  # fmt: skip
+    assert [attempt for attempt, _ in carried(calls)] == ["att_a"]
+
+
+def test_ux_78_the_keys_of_a_living_process_wait_like_any_decision_and_are_letters_elsewhere() -> None:
+    living = strong(
+        process={"state": "running", "pid": 7, "log": None, "choices": ["adopt", "kill", "leave"]}
+    )
+    for key, choice in (("t", "adopt"), ("s", "kill"), ("v", "leave")):
+        keys = shown(living)
+        assert keys.press(key, 1_000).kind == "armed"
+        settled = keys.settle(1_000 + QUIET_MS)
+        assert settled is not None and (settled.kind, settled.name) == ("choose", choice)
+        assert shown().press(key, 1_000).kind == "text"
+    burst = shown(living)
+    burst.press("s", 1_000)
+    assert burst.press("o", 1_004).kind == "text" and burst.settle(9_999) is None

@@ -96,10 +96,11 @@ def source(text: str, arguments: Any, display: str | None = None) -> export.Sour
     calls = [
         {"callId": "call_1", "attemptId": attempt, "arguments": json.dumps(arguments), "askedName": "shell"}
     ]
+    look = {"id": "ins_1", "evidence": {"seen": text}}
     payloads = [
         (Kind.USER, {"text": text}),
         (Kind.ASSISTANT, {"text": f"I read {text}", "raw": json.dumps({"content": text}), "calls": calls}),
-        (Kind.INSPECTED, {"attemptId": attempt, "inspection": {"id": "ins_1", "evidence": {"seen": text}}, "proven": False}),
+        (Kind.INSPECTED, {"attemptId": attempt, "inspection": look, "proven": False}),
         (Kind.RESOLVED, {"attemptId": attempt, "resolution": {"kind": "confirmed", "who": "me", "note": text}}),
     ]  # fmt: skip
     entries = [

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.core.model import Kind, Notice
+from surefoot.core.redact import redact_text
 from surefoot.errors import RecoveryRefused, UsageError
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
 from surefoot.runtime.permission import mode_of
@@ -35,11 +36,13 @@ from surefoot.surfaces.port import LOOK_REQUESTS
 from surefoot.surfaces.words import refusal, say
 from surefoot.surfaces.words_chat import answer
 from surefoot.tools.processes import kernel
+from surefoot.tools.processes.background import log_text
 
 SHOWN_FILE_BYTES = 1024 * 1024
 LISTED = 10
 LAST_ENTRIES = 200
 LAST_LINES = 8
+TAIL_BYTES, TAIL_LINES = 4096, 5
 LOOK = """Look only, and change nothing: find out whether this call took effect.
 {attempt} · {summary}
 Use read-only tools; everything else is refused in this turn. Report what you found with the `recovery` tool, and name
@@ -179,6 +182,20 @@ class _Driver:
 
     async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
         return await self._desk.act(action, call, channel="chat", method="key")
+
+    async def process(self, choice: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
+        return await self._desk.process(choice, call, channel="chat", method="key")
+
+    def last_output(self, call: Mapping[str, Any]) -> list[str]:
+        """The last lines a living process of a dead agent has written, secrets out (UX-78)."""
+        process = call.get("process") or {}
+        if not process.get("choices") or not process.get("log"):
+            return []
+        try:
+            text = log_text(Path(process["log"]).parent.parent, str(call["attemptId"]), limit=TAIL_BYTES)
+        except OSError:
+            return []
+        return redact_text(text).splitlines()[-TAIL_LINES:]
 
     def set_mode(self, mode: str) -> None:
         self.mode = mode

@@ -88,6 +88,7 @@ class Opened:
             controller.session_id,
             Desk(app, controller),
             lambda pid: app.descent_of(pid, controller.session),
+            request_bytes=app.limits.action_body_bytes,
         )
         controller.subscribe(self._control.notice)
         await self._control.open()
@@ -218,7 +219,9 @@ class Desk:
         answer = await self.press(request, caller_here(channel, method))
         return answer.status, dict(answer.body)
 
-    async def process(self, choice: str, call: Mapping[str, Any]) -> tuple[int, dict[str, Any]]:
+    async def process(
+        self, choice: str, call: Mapping[str, Any], *, channel: str = "cli", method: str = "command"
+    ) -> tuple[int, dict[str, Any]]:
         """Adopt, kill or leave what a call left running."""
         now = self.controller.actions.snapshot()
         request = {
@@ -228,7 +231,7 @@ class Desk:
             "attemptId": call["attemptId"],
             "choice": choice,
         }
-        answer = await self.choose(request, caller_here("cli", "command"))
+        answer = await self.choose(request, caller_here(channel, method))
         if answer.status == 200 and choice == "adopt":
             await self.controller.actions.choices.ended(call["attemptId"])
             answer = Answer(200, {**self.snapshot(), "process": answer.body["process"]})

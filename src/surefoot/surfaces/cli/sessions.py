@@ -198,9 +198,11 @@ class _Told:
 
     def _call(self, payload: Mapping[str, Any]) -> list[str]:
         told = {**payload, "state": payload.get("state", "not_started")}
+        attempt = str(payload["attemptId"])
+        if told["state"] == "unknown":
+            told = self._receipts.get(attempt, told)  # a result that came late is told here, where its call stood
         if told["state"] == "unknown":
             return []  # it stands below, as it is now
-        attempt = str(payload["attemptId"])
         sign = plain.sign_of(told, ascii_only=self.ascii_only)
         name = plain.cut(view.clean(view.summary_of(self._receipts.get(attempt, {}))), 80)
         short = f"att_{attempt[-4:] if self._endings[attempt[-4:]] == 1 else attempt[-8:]}"
@@ -231,7 +233,7 @@ session.add_command(rename_command)
 session.add_command(rm_command)
 
 
-@session.command("fork")
+@session.command("fork", short_help="Copy a session with its open calls.")
 @click.argument("reference", shell_complete=completing.sessions)
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def fork_(reference: str, as_json: bool) -> None:
@@ -251,7 +253,10 @@ def fork_(reference: str, as_json: bool) -> None:
     say_lines([f"forked: {forked}", f"go on: surefoot -r {forked}"])
 
 
-@session.command(context_settings={"ignore_unknown_options": True, "allow_extra_args": True})
+@session.command(
+    short_help="Go on with a session; the same as surefoot -r.",
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
 @click.argument("reference", required=False, shell_complete=completing.sessions)
 @click.pass_context
 def resume(ctx: click.Context, /, reference: str | None) -> None:

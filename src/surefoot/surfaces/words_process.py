@@ -1,0 +1,46 @@
+"""The words of what a call left running in three languages, as data. Pure.
+
+Owns: how a living process and the choices about it are told (UX-78). Does not own: the other
+sentences (`words_table`, which takes these in).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+LEFT: Mapping[str, tuple[str, str, str]] = {
+    "still_running": (
+        "still running · process {pid} · {age}",
+        "仍在运行 · 进程 {pid} · {age}",
+        "仍在執行 · 行程 {pid} · {age}",
+    ),
+    "choice_adopt": ("attach", "接上", "接上"),
+    "choice_kill": ("stop it", "停止它", "停止它"),
+    "choice_leave": ("leave it", "保留它", "保留它"),
+    "process_adopt": (
+        "The processes of {attempt} have ended, and what their record says is written.",
+        "{attempt} 的进程已结束，其记录所述已写入。",
+        "{attempt} 的行程已結束，其記錄所述已寫入。",
+    ),
+    "process_kill": (
+        "The processes of {attempt} are gone. That says nothing of what the call did before.",
+        "{attempt} 的进程已不在。这并不说明该调用之前做过什么。",
+        "{attempt} 的行程已不在。這並不說明該呼叫之前做過什麼。",
+    ),
+    "process_leave": (
+        "The processes of {attempt} go on; it is noted that you know of them.",
+        "{attempt} 的进程继续运行；已记下你知道此事。",
+        "{attempt} 的行程繼續執行；已記下你知道此事。",
+    ),
+    "process_followed": (
+        "The session follows the processes of {attempt} to their end.",
+        "会话会跟踪 {attempt} 的进程直到结束。",
+        "工作階段會追蹤 {attempt} 的行程直到結束。",
+    ),
+    "process_not_gone": (
+        "The processes of {attempt} are not proven gone; still seen: {pids}.",
+        "无法证明 {attempt} 的进程已不在；仍可见：{pids}。",
+        "無法證明 {attempt} 的行程已不在；仍可見：{pids}。",
+    ),
+}
+"""Key → texts."""

@@ -1,0 +1,65 @@
+"""A command that outlived its agent, on the card of the next chat: attach, stop it, leave it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pexpect
+import pytest
+from cli_world import SUREFOOT, World, wait_for
+
+DONE = {"text": "All finished."}
+WORKS = (
+    "touch started; echo half way; while [ ! -e go ]; do sleep 0.05; done; echo x >> out.txt; echo all done"
+)
+
+
+def resumed(world: World) -> Any:
+    """A chat on the session of a killed run whose command still runs, its card drawn."""
+    world.model_says({"calls": [{"name": "shell", "args": {"command": WORKS}}]}, DONE)
+    run = world.start("-p", "do it", "--yolo")
+    wait_for((world.project / "started").exists)
+    run.kill()
+    run.communicate(timeout=30)
+    child = pexpect.spawn(
+        SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        dimensions=(50, 100), timeout=20,
+    )  # fmt: skip
+    child.expect(r"◐ still running · process \d+ · \d+ (s|min)")
+    child.expect("t attach +s stop it +v leave it")
+    child.expect("half way")
+    time.sleep(0.8)  # the pause a person makes (UX-72)
+    return child
+
+
+def leave(child: Any) -> int:
+    child.send("\x04")
+    child.expect(pexpect.EOF)
+    child.close()
+    return int(child.exitstatus)
+
+
+def test_ux_78_attach_brings_the_true_end_to_the_card(world: World) -> None:
+    child = resumed(world)
+    child.send("t")
+    child.expect("attached; its end is told here")
+    (world.project / "go").touch()
+    child.expect("have ended, and what their record says is written", timeout=30)
+    assert leave(child) == 0
+    assert (world.project / "out.txt").read_text() == "x\n"
+    assert "…: done" in world.run("session", "show").stdout
+
+
+@pytest.mark.parametrize(("key", "told"), [("s", "are gone"), ("v", "go on; it is noted")])
+def test_ux_78_stop_it_and_leave_it_say_what_is_known_and_resolve_nothing(
+    world: World, key: str, told: str
+) -> None:
+    child = resumed(world)
+    child.send(key)
+    child.expect(told)
+    assert leave(child) == 3
+    assert not (world.project / "out.txt").exists()
+    (world.project / "go").touch()
+    if key == "v":
+        wait_for((world.project / "out.txt").exists)
