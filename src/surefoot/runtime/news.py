@@ -10,6 +10,8 @@ from collections.abc import Callable
 
 from surefoot.core.incident import row_of
 from surefoot.core.model import EffectTrace, Entry, InspectionState, Kind, Notice, Overlay, Receipt, State
+from surefoot.core.recovery import fencing
+from surefoot.core.turns import ENDED
 from surefoot.runtime.neighbours import Neighbours, told_beside
 from surefoot.runtime.session import Session
 
@@ -31,6 +33,8 @@ class News:
         payload = entry.payload
         if entry.kind in _AS_THEY_ARE:
             self._notify(Notice(str(entry.kind), {**payload, "position": entry.position}))
+        if entry.kind == Kind.TURN and payload.get("status") in ENDED:
+            self._tell_open()
         if entry.kind == Kind.INCIDENT:
             shown = {key: payload.get(key) for key in ("incidentId", "state", "projected")}
             row = row_of(entry)
@@ -41,6 +45,12 @@ class News:
                 self._receipt_changed(call["attemptId"], entry)
         elif entry.kind.startswith("attempt."):
             self._receipt_changed(payload["attemptId"], entry)
+
+    def _tell_open(self) -> None:
+        """A turn that ends with open writes has not failed; how many there are is told (TR-86)."""
+        count = len(fencing(self._session.book.open()))
+        if count:
+            self._notify(Notice("unknownOpen", {"count": count}))
 
     def _receipt_changed(self, attempt_id: str, entry: Entry) -> None:
         receipt = self._session.book.get(attempt_id)

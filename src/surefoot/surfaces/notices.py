@@ -21,7 +21,7 @@ Facts = Mapping[str, Any]
 DRAWN = frozenset(
     {
         "text", "receipt", "progress", "turn", "user", "assistant", "question", "answer", "hand_off", "host",
-        "incident", "provider_refused", "model_wait", "rewound", "local_model", "looked",
+        "incident", "provider_refused", "model_wait", "rewound", "local_model", "looked", "unknownOpen",
     }
 )  # fmt: skip
 """Kinds that have a drawing of their own, or tell a person nothing."""

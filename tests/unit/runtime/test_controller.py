@@ -285,6 +285,19 @@ def test_tr_86_open_writes_do_not_fail_the_turn() -> None:
         crew = await rig.own(Setup(tools=tools, steps=[{"calls": [PAY]}, {"text": "could not tell"}]))
         assert (await crew.turn()).status == "completed"
         assert [one.state for one in crew.session.book.open()] == [State.UNKNOWN]
+        assert crew.told("unknownOpen") == [{"count": 1}]
+
+    play(main)
+
+
+def test_tr_86_a_turn_that_leaves_no_write_open_tells_of_none() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        tools = [rig.world.tool("look", EffectClass.READ_ONLY, behaviour=Behaviour(fails="unknown"))]
+        look = {"calls": [{"name": "look", "args": {"label": "a"}}]}
+        crew = await rig.own(Setup(tools=tools, steps=[look, {"text": "done"}]))
+        assert (await crew.turn()).status == "completed"
+        assert crew.told("unknownOpen") == []
 
     play(main)
 
