@@ -249,7 +249,7 @@ async def _decide(desk: Any, verb: str, attempt: str, given: Given, look: Look) 
     elif verb != "inspect":
         missing = _missing(verb, call, given)
         if missing:
-            return _refuse(missing, given, look)
+            return _refuse(missing, given, look, call=_named(desk, attempt))
     inspection = given.inspection or call["inspectionId"]
     status, body = await desk.act(verb, {**call, "inspectionId": inspection}, note=given.note)
     if status == 200 and verb == "retry":
@@ -261,7 +261,7 @@ async def _decide(desk: Any, verb: str, attempt: str, given: Given, look: Look) 
         with contextlib.suppress(OSError):
             status, body = await desk.decided(attempt)
     if status != 200:
-        return _refuse(body, given, look, verb=verb)
+        return _refuse(body, given, look, verb=verb, call=_named(desk, attempt))
     if (call_of(body, attempt) or {}).get("parked"):
         return OPEN  # its owner went away; the press went with it (TR-210)
     _show_done(body, attempt, given, look)
@@ -308,7 +308,22 @@ def _missing(verb: str, call: Mapping[str, Any], given: Given) -> dict[str, Any]
     return None
 
 
-def _refuse(body: Mapping[str, Any], given: Given, look: Look, *, verb: str | None = None) -> int:
+_AGAIN = {
+    "inspection_required": "surefoot recover inspect {call}",
+    "inspection_stale": "surefoot recover inspect {call}",
+    "revision_stale": "surefoot recover show {call}",
+    "code_missing": "surefoot recover show {call}",
+}
+"""Where a refused press goes on; the card that `show` draws holds the two characters."""
+
+
+def _named(desk: Any, attempt: str) -> str:
+    return view.short_id(attempt, [str(call["attemptId"]) for call in desk.snapshot()["calls"]])
+
+
+def _refuse(
+    body: Mapping[str, Any], given: Given, look: Look, *, verb: str | None = None, call: str = ""
+) -> int:
     """The code and sentence of a refusal; exit code 4, or 5 where recovery is not supported.
 
     The second of two equal presses is answered with the first one's record, and that is no failure (UX-66).
@@ -324,7 +339,9 @@ def _refuse(body: Mapping[str, Any], given: Given, look: Look, *, verb: str | No
         say_json({**body, "message": told})
     else:
         hint = f" ({body['hint']})" if body.get("hint") else ""
-        complain([f"{code}: {told}{hint}"])
+        next_ = _AGAIN.get(code) or _AGAIN.get(str(body.get("reason")))
+        way = say("end_next", look.language, command=next_.format(call=call)) if call and next_ else ""
+        complain([f"{code}: {told}{hint} {way}".rstrip()])
         if record:
             complain([f"  {record.get('kind')} · {record.get('who')} · {record.get('channel')}"])
     if equal:
