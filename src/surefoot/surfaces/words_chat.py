@@ -27,14 +27,29 @@ SLASH: Mapping[str, Texts] = {
         "何时执行了什么，进程在哪里终止",
         "何時執行了什麼，行程在哪裡終止",
     ),
+    "/diff": (
+        "what the work tree has that its last commit has not",
+        "工作区与最近一次提交的差异",
+        "工作區與最近一次提交的差異",
+    ),
+    "/context": (
+        "what the model is given with the next request",
+        "下一次请求会给模型的内容",
+        "下一次請求會給模型的內容",
+    ),
+    "/export": (
+        "write this session into a new file, secrets taken out; /export FILE.md or FILE.json",
+        "把本会话写入新文件，已移除密钥；/export FILE.md 或 FILE.json",
+        "把本工作階段寫入新檔案，已移除金鑰；/export FILE.md 或 FILE.json",
+    ),
     "/clear": ("start a new session", "开始新会话", "開始新的工作階段"),
     "/compact": (
-        "put notes in the place of earlier messages, for the model only",
+        "put notes in the place of earlier messages, for the model",
         "用笔记代替较早的消息，仅对模型而言",
         "用筆記代替較早的訊息，僅對模型而言",
     ),
     "/rewind": (
-        "go back to before the newest turn, for the model only; or /rewind TURN",
+        "back to before the newest turn, for the model; or TURN",
         "回到最近一轮之前，仅对模型而言；或 /rewind TURN",
         "回到最近一輪之前，僅對模型而言；或 /rewind TURN",
     ),
@@ -50,7 +65,7 @@ SLASH: Mapping[str, Texts] = {
     ),
     "/recover": ("calls that may have happened", "可能已发生的调用", "可能已發生的呼叫"),
     "/recover-context": (
-        "after a refusal: one request from valid history; [id] [words for the model]",
+        "after a refusal: one request from valid history; [id] [words]",
         "被拒绝之后：从有效历史发送一次请求；[id] [给模型的话]",
         "被拒絕之後：從有效歷史送出一次請求；[id] [給模型的話]",
     ),
@@ -135,6 +150,24 @@ ANSWERS: Mapping[str, Texts] = {
         "模型将从那一轮之前继续，其中的调用仍留在记录里",
         "模型將從那一輪之前繼續，其中的呼叫仍留在記錄裡",
     ),
+    "no_repository": (
+        "no git repository with a commit is here",
+        "这里没有带提交的 git 仓库",
+        "這裡沒有帶提交的 git 儲存庫",
+    ),
+    "no_change": (
+        "nothing has changed since the last commit",
+        "自最近一次提交以来没有变化",
+        "自最近一次提交以來沒有變化",
+    ),
+    "untracked": ("new, not tracked: {file}", "新文件，未跟踪：{file}", "新檔案，未追蹤：{file}"),
+    "more_lines": ("… {n} more lines: git diff", "…… 还有 {n} 行：git diff", "…… 還有 {n} 行：git diff"),
+    "context": (
+        "{messages} messages · {tokens} tokens in the last request",
+        "{messages} 条消息 · 上一次请求 {tokens} token",
+        "{messages} 則訊息 · 上一次請求 {tokens} token",
+    ),
+    "instructions": ("instructions: {file}", "说明文件：{file}", "說明檔案：{file}"),
     "lists_carried": (
         "lists the {n} that proof or strong signs say happened",
         "列出有确证或有力迹象表明已发生的 {n} 个",

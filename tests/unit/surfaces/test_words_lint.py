@@ -8,7 +8,7 @@ import string
 import pytest
 
 from surefoot.core.model import Action
-from surefoot.surfaces import words, words_chat
+from surefoot.surfaces import plain, words, words_chat
 from surefoot.surfaces.words_table import BANNED_CHINESE
 
 TABLES = {
@@ -165,3 +165,9 @@ def test_ux_11_the_language_comes_from_the_setting_then_the_locale(
     setting: str, environ: dict[str, str], language: str
 ) -> None:
     assert words.language_of(setting, environ) == language
+
+
+@pytest.mark.parametrize("language", words.LANGUAGES)
+def test_ux_16_the_lines_of_help_and_keys_fit_a_terminal_of_80_columns(language: str) -> None:
+    rows = plain.table(words_chat.slash_help(language)) + words_chat.key_help(language)
+    assert [row for row in rows if plain.width_of(row) > 79] == []
