@@ -38,9 +38,9 @@ SLASH: Mapping[str, Texts] = {
         "下一次請求會給模型的內容",
     ),
     "/export": (
-        "write this session into a new file, secrets taken out; /export FILE.md or FILE.json",
-        "把本会话写入新文件，已移除密钥；/export FILE.md 或 FILE.json",
-        "把本工作階段寫入新檔案，已移除金鑰；/export FILE.md 或 FILE.json",
+        "write this session to FILE.md or FILE.json, secrets taken out",
+        "把本会话写入 FILE.md 或 FILE.json，已移除密钥",
+        "把本工作階段寫入 FILE.md 或 FILE.json，已移除金鑰",
     ),
     "/clear": ("start a new session", "开始新会话", "開始新的工作階段"),
     "/compact": (
