@@ -200,7 +200,8 @@ class _Told:
         told = {**payload, "state": payload.get("state", "not_started")}
         attempt = str(payload["attemptId"])
         if told["state"] == "unknown":
-            told = self._receipts.get(attempt, told)  # a result that came late is told here, where its call stood
+            # A result that came late is told here, where its call stood.
+            told = self._receipts.get(attempt, told)
         if told["state"] == "unknown":
             return []  # it stands below, as it is now
         sign = plain.sign_of(told, ascii_only=self.ascii_only)
