@@ -532,6 +532,26 @@ def test_ux_48_tr_25_what_hooks_run_is_listed_and_shown_as_calls_with_class_and_
     assert reach == {"SessionStart 1": ["repo:."], "Stop 2": ["repo:."], "SessionEnd 3": ["repo:."]}
 
 
+def test_ux_48_tr_151_a_command_that_decides_runs_no_hook_and_the_next_run_tells_the_decision(
+    world: World,
+) -> None:
+    script(world.project, "note.sh", NOTE)
+    say(world, hooks("./note.sh", *WATCHES, more=READER))
+    world.model_says({"calls": [DIES]}, {"text": "It may have happened."}, {"text": "Hello again."})
+    assert world.run("-p", "go", "--permission-mode", "bypassPermissions").returncode == 3
+    assert events(world.project) == ["OutcomeUnknown"]
+    attempt = told(world.project)[0]["attempt_id"]
+    world.run("recover", "inspect", attempt)
+    (call,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
+    for verb in ("reject", "deny"):
+        decided = world.run("recover", verb, attempt, "--inspection", str(call["inspectionId"]))
+        assert decided.returncode == 0, decided.stderr
+    assert len(told(world.project)) == 1
+    assert world.run("-p", "go on", "-c").returncode == 0
+    assert events(world.project) == ["OutcomeUnknown", "OutcomeResolved"]
+    assert told(world.project)[1]["overlays"] == ["rejected", "denied"]
+
+
 def test_ux_48_each_event_is_a_setting_and_one_that_is_none_is_named(work: Path) -> None:
     given = settings(work, hooks("true", *SESSION_EVENTS, *WATCHES, "PreToolUse", "PostToolUse"))
     assert not given.warnings and len(given.hooks) == 10
