@@ -191,7 +191,7 @@ def _list_row(call: Mapping[str, Any], ids: Sequence[str], look: Look) -> list[s
     ]
 
 
-@recover.command()
+@recover.command(short_help="Facts, evidence and end of the log of one call.")
 @click.argument("reference", shell_complete=completing.open_calls)
 @OF_SESSION
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")

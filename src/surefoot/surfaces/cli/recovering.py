@@ -23,7 +23,7 @@ from surefoot.surfaces.words import refusal
 ID = "inc_"
 
 
-@click.command("recover-context")
+@click.command("recover-context", short_help="Recover from valid history after a refusal.")
 @click.argument("words", nargs=-1)
 @click.option("--session", "session", help="Of this session; the newest one here without it.")
 @click.option("--guidance", help="Words for the model; they are never read as a command.")
