@@ -26,7 +26,7 @@ from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion
 from surefoot.runtime.permission import mode_of
 from surefoot.surfaces import incident_card, notices, pictures, plain, view
 from surefoot.surfaces.asking import permission_lines
-from surefoot.surfaces.cli import running
+from surefoot.surfaces.cli import chat_shows, running
 from surefoot.surfaces.cli.guard import terminal_guard
 from surefoot.surfaces.cli.naming import known_as
 from surefoot.surfaces.cli.output import Look, complain
@@ -218,6 +218,9 @@ class _Driver:
             from surefoot.surfaces.cli.doctor import lines
 
             return await asyncio.to_thread(lines)
+        if word == "/diff":
+            styled = diff_line if self.wish.look.colour else str
+            return await chat_shows.diff_lines(self.wish.directory, self.wish.look.language, styled)
         if self._controller is None:
             return [say("nothing_said", self.wish.look.language)]
         return await self._of_session(word, rest)
@@ -231,6 +234,14 @@ class _Driver:
             return await self._timeline()
         if word == "/usage":
             return await self._usage()
+        if word == "/context":
+            settings, directory = self.wish.settings, self.wish.directory
+            return await chat_shows.context_lines(
+                self._controller, settings, directory, self.wish.look.language
+            )
+        if word == "/export":
+            settings, language = self.wish.settings, self.wish.look.language
+            return await chat_shows.export_lines(settings, self.session_id, rest, language)
         if word == "/clear":
             return await self._anew()
         if word == "/compact":

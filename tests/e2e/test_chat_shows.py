@@ -1,0 +1,106 @@
+"""Slash commands that show something: what changed, what the model is given, the session as a file."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from typing import Any
+
+import pexpect
+import pytest
+from cli_world import SUREFOOT, World
+
+DONE = {"text": "All finished."}
+SLASH = (
+    "/help", "/model", "/permissions", "/mcp", "/resume", "/diff", "/context", "/usage", "/cost", "/export", "/doctor",
+    "/recover", "/timeline",
+)  # fmt: skip
+"""Those of UX-17 that only show something."""
+
+
+def chat(world: World) -> Any:
+    child = pexpect.spawn(
+        SUREFOOT[0], SUREFOOT[1:], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        dimensions=(50, 100), timeout=20,
+    )  # fmt: skip
+    child.expect(">")
+    return child
+
+
+def leave(child: Any) -> int:
+    child.send("\x04")
+    child.expect(pexpect.EOF)
+    child.close()
+    return int(child.exitstatus)
+
+
+@pytest.fixture
+def repository(world: World) -> World:
+    (world.home / ".gitconfig").write_text("[user]\nname = T\nemail = t@example.org\n")
+    (world.project / "a.txt").write_text("one\n")
+    for words in (["init", "-q"], ["add", "a.txt"], ["commit", "-qm", "first"]):
+        subprocess.run(["git", *words], cwd=world.project, env=world.environ, check=True)
+    return world
+
+
+def test_ux_17_every_slash_command_of_the_list_is_known(world: World) -> None:
+    world.model_says(DONE)
+    child = chat(world)
+    child.send("hello\r")
+    child.expect("All finished.")
+    for word in SLASH:
+        child.send(f"{word}\r")
+        time.sleep(0.1)
+    child.send("/quit\r")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert "is no command" not in child.before and "shows nothing here" not in child.before
+
+
+def test_ux_17_diff_shows_the_work_tree_and_runs_no_program_of_the_repository(repository: World) -> None:
+    world = repository
+    (world.project / "a.txt").write_text("two\n")
+    (world.project / "b.txt").write_text("new\n")
+    (world.project / ".gitattributes").write_text("*.txt diff=evil\n")
+    evil = f"sh -c 'touch {world.home}/ran; cat \"$0\"'"
+    for key, value in (
+        ("diff.evil.textconv", evil),
+        ("diff.external", evil),
+        ("core.fsmonitor", evil),
+        ("core.pager", evil),
+    ):
+        subprocess.run(["git", "config", key, value], cwd=world.project, env=world.environ, check=True)
+    world.model_says(DONE)
+    child = chat(world)
+    child.send("/diff\r")
+    child.expect("-one")
+    child.expect(r"\+two")
+    child.expect("not tracked: b.txt")
+    assert leave(child) == 0
+    assert not (world.home / "ran").exists()
+
+
+def test_ux_17_context_tells_what_the_model_is_given(world: World) -> None:
+    (world.project / "AGENTS.md").write_text("Be brief.\n")
+    world.model_says(DONE)
+    child = chat(world)
+    child.send("hello\r")
+    child.expect("All finished.")
+    child.send("/context\r")
+    child.expect(r"2 messages · (\d+|\?) tokens")
+    child.expect("instructions: .*AGENTS.md")
+    assert leave(child) == 0
+
+
+def test_ux_54_export_in_a_chat_writes_a_new_file_without_secrets(world: World) -> None:
+    world.model_says(DONE)
+    child = chat(world)
+    child.send("my password=swordfish99\r")
+    child.expect("All finished.")
+    child.send("/export talk.md\r")
+    child.expect("written: talk.md")
+    child.send("/export talk.md\r")
+    child.expect("exists already")
+    assert leave(child) == 0
+    text = (world.project / "talk.md").read_text()
+    assert "All finished." in text and "swordfish99" not in text
