@@ -13,7 +13,6 @@ import json
 import os
 import re
 import sys
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,7 +113,6 @@ def read_settings(file: Path) -> list[Found]:
     """
     try:
         text = file.read_bytes().decode("utf-8")
-        tree = tomllib.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:
@@ -123,6 +121,10 @@ def read_settings(file: Path) -> list[Found]:
         ) from error
     except UnicodeDecodeError as error:
         raise SettingsError(f"{file} is not UTF-8 text. Save it as UTF-8.") from error
+    import tomllib  # most starts read no file
+
+    try:
+        tree = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         at = re.search(r"at line (\d+)", str(error))
         line = at.group(1) if at else "1"

@@ -77,3 +77,11 @@ def test_ux_139_reading_commands_load_the_driver_at_most(
     found = loaded(world, COMMAND.format(arguments=arguments))
     assert found & HEAVY <= used
     assert not found & {"surefoot.app", "surefoot.runtime.barrier", "surefoot.providers.client"}
+
+
+def test_ux_139_a_list_of_open_calls_loads_no_part_for_commands_incidents_or_settings_files(
+    world: World,
+) -> None:
+    found = loaded(world, COMMAND.format(arguments=["recover", "list"]))
+    unused = {"surefoot.tools.processes.ending", "surefoot.tools.supervision", "surefoot.runtime.reconcile"}
+    assert not found & (unused | {"surefoot.runtime.tools", "surefoot.core.incident", "tomllib", "random"})

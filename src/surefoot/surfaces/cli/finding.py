@@ -10,10 +10,11 @@ Promises: surface:same-story, recovery:never-guess.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surefoot.config import Settings
 from surefoot.core import recovery
@@ -23,6 +24,9 @@ from surefoot.core.model import Entry, ExecutorState, Kind, Owner, Receipt, Stat
 from surefoot.core.recovery import Intents, Seen, crash_count, decide, facts_of
 from surefoot.core.snapshot import CallFacts
 
+if TYPE_CHECKING:
+    from surefoot.tools.supervision import RunFolders
+
 SUPERVISED = "shell"
 
 
@@ -30,13 +34,18 @@ class Finder:
     """Looks at the calls of one ledger's sessions as their next owner will."""
 
     def __init__(self, folder: Path, settings: Settings) -> None:
-        from surefoot.tools.supervision import RunFolders
-
-        probe = settings.limits["background_probe_seconds"]
         self._owners = folder / "owners"
-        self._folders = RunFolders(folder / "processes", background_probe_seconds=probe)
+        self._processes = folder / "processes"
         self._settings = settings
         self._deaths: dict[str, bool] = {}
+
+    @functools.cached_property
+    def _folders(self) -> RunFolders:
+        # Loaded with the first call that has a process record; a list of other calls starts without it.
+        from surefoot.tools.supervision import RunFolders
+
+        probe = self._settings.limits["background_probe_seconds"]
+        return RunFolders(self._processes, background_probe_seconds=probe)
 
     def suppose(self, book: Book) -> list[Receipt]:
         """Lay over the receipts what the next owner will write of them; gives those it changes."""
@@ -61,7 +70,7 @@ class Finder:
             receipt=receipt,
             attempt=attempt_facts(receipt, book, executor=executor, retry=retry),
             decision=decide(facts_of(receipt, book, self._seen(receipt, book, executor))).decision.value,
-            process=self._folders.shown(receipt),
+            process=None if receipt.process is None else self._folders.shown(receipt),
             off_branch=OFF_BRANCH in receipt.notes,
         )
 
@@ -124,9 +133,11 @@ class Finder:
 
     def _settled(self, receipt: Receipt) -> Receipt:
         """An open call whose command has ended since: its supervisor's record is the truth (TR-43, TR-73)."""
+        if receipt.process is None:
+            return receipt
         from surefoot.runtime.reconcile import late_end
 
-        end = late_end(receipt, self._folders.foresee(receipt)) if receipt.process is not None else None
+        end = late_end(receipt, self._folders.foresee(receipt))
         if end is None:
             return receipt
         entry = Entry(receipt.session_id, 0, receipt.epoch or 0, 0, Kind.LATE, end)

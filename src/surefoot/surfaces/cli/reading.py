@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from surefoot.config import Settings, load_settings
 from surefoot.core.admission import Controls
@@ -24,10 +24,14 @@ from surefoot.core.lifecycle import Book
 from surefoot.core.model import Entry, Receipt, State
 from surefoot.core.snapshot import SessionFacts, select, snapshot
 from surefoot.errors import SessionMissing, SurefootError
+from surefoot.ledger.places import PROCESSES
 from surefoot.ledger.port import Ledger, SessionRow
 from surefoot.surfaces.cli.finding import Finder
 from surefoot.surfaces.view import fact_key, summary_of, with_summaries
 from surefoot.surfaces.ways import next_of
+
+if TYPE_CHECKING:
+    from surefoot.tools.processes.ending import Survivor
 
 T = TypeVar("T")
 STRIP_CELLS = 12
@@ -68,9 +72,9 @@ def unread_here(broken: Sequence[Unreadable]) -> bool:
     return any(one.place.here for one in broken)
 
 
-def settings_here() -> Settings:
-    """The settings that hold in this directory."""
-    return load_settings({}, os.environ, Path.cwd())
+def settings_here(flags: Mapping[str, Any] | None = None) -> Settings:
+    """The settings that hold in this directory, under these flags."""
+    return load_settings(flags or {}, os.environ, Path.cwd())
 
 
 def places_of(settings: Settings, *, every: bool) -> list[Place]:
@@ -302,6 +306,22 @@ def background_in(place: Place) -> list[dict[str, Any]]:
 
     As the kernel and the run folders say now, so that a reader and an owner tell the same.
     """
-    from surefoot.tools.processes.ending import resource_of, survivors
+    running = [one for one in survivors_in(place) if one.background]
+    if not running:
+        return []
+    from surefoot.tools.processes.ending import resource_of
 
-    return [resource_of(one) for one in survivors(place.folder / "processes") if one.background]
+    return [resource_of(one) for one in running]
+
+
+def survivors_in(place: Place) -> list[Survivor]:
+    """Every command of a ledger of which something still runs; loads nothing where none ever ran."""
+    folder = place.folder / PROCESSES
+    try:
+        if not any(folder.iterdir()):
+            return []
+    except OSError:
+        return []
+    from surefoot.tools.processes.ending import survivors
+
+    return survivors(folder)

@@ -128,9 +128,6 @@ def list_(
 
 def _survivor_lines(places: Sequence[reading.Place], look: Look) -> list[str]:
     """What earlier owners left running, of any session and whether or not its call is settled (TR-78)."""
-    from surefoot.ledger.places import PROCESSES
-    from surefoot.tools.processes.ending import survivors
-
     return [
         say(
             "survivor",
@@ -141,7 +138,7 @@ def _survivor_lines(places: Sequence[reading.Place], look: Look) -> list[str]:
             log=one.log,
         )
         for place in places
-        for one in survivors(place.folder / PROCESSES)
+        for one in reading.survivors_in(place)
         if not one.background
     ]
 

@@ -7,18 +7,22 @@ own: admission and the request (`runtime.incidents`), the card (`incident_card`)
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from surefoot.surfaces import incident_card, verdict
+from surefoot.core.incident import incidents_of
+from surefoot.errors import SessionMissing
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import complain, look_here, say_json, say_lines
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.words import refusal
+
+if TYPE_CHECKING:
+    from surefoot.config import Settings
 
 ID = "inc_"
 
@@ -47,9 +51,12 @@ def parted(words: Sequence[str]) -> tuple[str | None, str]:
 
 
 async def _recover(incident_id: str | None, guidance: str, session: str | None, *, as_json: bool) -> int:
-    from surefoot.surfaces.cli import running  # a list of open calls must not load a model client
+    # A list of open calls must load neither a model client nor the words of an incident.
+    from surefoot.surfaces import incident_card, verdict
+    from surefoot.surfaces.cli import running
 
     settings = reading.settings_here()
+    settings = await _as_asked(settings, session)
     look = look_here(settings.language)
     wish = Wish(
         settings=settings,
@@ -77,13 +84,41 @@ async def _recover(incident_id: str | None, guidance: str, session: str | None, 
     return code
 
 
+async def _as_asked(settings: Settings, session: str | None) -> Settings:
+    """The settings with the model and effort that the refused run's own flags had named (PR-1)."""
+    try:
+        place, row = await reading.find_session(settings, session)
+    except SessionMissing:
+        return settings  # told where the session is opened
+    async with reading.reader(place) as ledger:
+        records = incidents_of(await ledger.read(row.session_id))
+    asked = records[-1].fields.get("asked_for") if records and records[-1].state == "pending" else None
+    if not isinstance(asked, Mapping):
+        return settings
+    effort = asked.get("effort") or settings.effort
+    return replace(reading.settings_here({"model": asked.get("model")}), effort=effort)
+
+
 def _refused(body: Any, language: str, *, as_json: bool) -> int:
     """Nothing was sent; the first press's result is shown with it."""
+    from surefoot.surfaces import incident_card
+
     card = body.get("incident")
     if as_json:
         told = None if card is None else incident_card.as_data(card)
-        say_json({"code": body["code"], "reason": body.get("reason"), "incident": told, "exitCode": 1})
+        said = {"code": body["code"], "reason": body.get("reason"), "message": _sentence(body, language)}
+        say_json({**said, "incident": told, "exitCode": 1})
         return 1
-    complain([f"{body['code']}: {refusal(body['code'], language, reason=body.get('reason'))}"])
+    complain([f"{body['code']}: {_sentence(body, language)}"])
     complain([] if card is None else incident_card.lines(card, language))
     return 1
+
+
+def _sentence(body: Any, language: str) -> str:
+    """Why nothing was sent: what is wrong with the words, or what has changed since (PR-31)."""
+    from surefoot.surfaces import incident_card
+
+    code, reason = body["code"], body.get("reason")
+    if code in ("bad_request", "recovery_stale") and reason:
+        return incident_card.why_not(reason, language)
+    return refusal(code, language, reason=reason)
