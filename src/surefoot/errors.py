@@ -34,6 +34,7 @@ again without a decision?) and `effect` (could it have happened?: `none`,
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, ClassVar
 
 
@@ -137,11 +138,52 @@ class OutcomeUnknown(SurefootError):
 
     Deliberately no `TimeoutError`, `ConnectionError`, `OSError` or
     `RuntimeError`, so that retry settings that list those do not catch it.
-    A tool of the owner's own may raise it to say so itself.
+    A tool of the owner's own may raise it to say so itself; such a one carries no facts yet.
+    It has no method that decides.
     """
 
     code = "SF-OUTCOME-UNKNOWN"
     effect = "possible"
+
+    look: Callable[[], Any] | None = None
+    """How this process looks at the call; gone once the exception was pickled."""
+    alook: Callable[[], Awaitable[Any]] | None = None
+
+    attempt_id = property(lambda self: self.facts.get("attempt_id"), doc="Full id of the attempt.")
+    session_id = property(lambda self: self.facts.get("session_id"), doc="Full id of its session.")
+    tool = property(lambda self: self.facts.get("tool"), doc="Name of the tool or guarded function.")
+    effect_class = property(lambda self: self.facts.get("effect_class"), doc="Its effect class.")
+    reach = property(lambda self: self.facts.get("reach"), doc="What it may have touched.")
+    started_at = property(lambda self: self.facts.get("started_at"), doc="Milliseconds since 1970.")
+    cause = property(lambda self: self.facts.get("cause"), doc="Reason code: why its end is not known.")
+    checks = property(lambda self: self.as_dict().get("checks", []), doc="What was looked at so far.")
+    idempotency_key = property(lambda self: self.facts.get("idempotency_key"), doc="The key its body got.")
+    receipt = property(lambda self: self.facts.get("receipt"), doc="The receipt as JSON.")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the card of the call, as every surface shows it; empty before there is a receipt."""
+        return dict(self.facts.get("card") or {})
+
+    def inspect(self) -> Any:
+        """Look at the world with the call's verifier and give the recorded inspection; decides nothing.
+
+        Raises: `UsageError` outside of the session that made the call, and in one that is awaited.
+        """
+        if self.look is None:
+            raise UsageError(
+                "the session of this call is not at hand here; in an async one await `ainspect()`, "
+                f"elsewhere run: surefoot recover inspect {self.attempt_id}"
+            )
+        return self.look()
+
+    async def ainspect(self) -> Any:
+        """Look at the world with the call's verifier and give the recorded inspection; decides nothing.
+
+        Raises: `UsageError` outside of the session that made the call.
+        """
+        if self.alook is None:
+            return self.inspect()
+        return await self.alook()
 
 
 class WriteFenced(SurefootError):

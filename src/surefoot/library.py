@@ -26,7 +26,7 @@ from contextlib import AsyncExitStack, ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from surefoot.errors import RecoveryRefused, UsageError
+from surefoot.errors import OutcomeUnknown, RecoveryRefused, UsageError
 
 if TYPE_CHECKING:
     from surefoot.app import App
@@ -139,7 +139,11 @@ class GuardedSession:
 
         async def call(*positional: Any, identity: str | None = None, **arguments: Any) -> Any:
             named = _by_name(function, positional, arguments)
-            return json.loads(await self._entered().call(tool, named, identity=identity))
+            try:
+                return json.loads(await self._entered().call(tool, named, identity=identity))
+            except OutcomeUnknown as unknown:
+                self._complete(unknown)
+                raise
 
         if self._bridge is None:
             return functools.wraps(function)(call)
@@ -149,6 +153,18 @@ class GuardedSession:
             return bridge.run(call(*positional, identity=identity, **arguments))
 
         return functools.wraps(function)(call_and_wait)
+
+    def _complete(self, unknown: OutcomeUnknown) -> None:
+        """Give the exception its card and a way to look at the call from here (UX-101)."""
+        from surefoot.surfaces.view import card
+
+        snapshot, attempt_id = self._entered().actions.snapshot(), str(unknown.attempt_id)
+        calls = [call for call in snapshot["calls"] if call["attemptId"] == attempt_id]
+        unknown.facts["card"] = card(calls[0], snapshot, "en") if calls else {}
+        if self._bridge is None:
+            unknown.alook = functools.partial(self.inspect, attempt_id)
+        else:
+            unknown.look = functools.partial(self.inspect, attempt_id)
 
     def open_calls(self) -> list[dict[str, Any]]:
         """The calls that may have happened and that nobody has decided about, as in the snapshot."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -124,3 +125,71 @@ async def test_two_functions_under_one_name_are_refused_and_no_built_in_tool_is_
         assert await session.guard(write, effect="READ_ONLY")(path="a") == "a"
         with pytest.raises(surefoot.UsageError, match="write"):
             session.guard(write, effect="READ_ONLY")
+
+
+SAID_BY_IT = (
+    "attempt_id",
+    "session_id",
+    "tool",
+    "effect_class",
+    "reach",
+    "started_at",
+    "cause",
+    "idempotency_key",
+)
+
+
+def holds_the_facts(unknown: surefoot.OutcomeUnknown) -> None:
+    receipt, card = unknown.receipt, unknown.as_dict()
+    told = {name: getattr(unknown, name) for name in SAID_BY_IT}
+    assert told == {
+        "attempt_id": receipt["attemptId"],
+        "session_id": receipt["sessionId"],
+        "tool": "lose",
+        "effect_class": "NON_IDEMPOTENT",
+        "reach": ["host:a"],
+        "started_at": receipt["startedAt"],
+        "cause": "declared",
+        "idempotency_key": receipt["idempotencyKey"],
+    }
+    assert (card["attemptId"], card["state"], card["known"] != "") == (receipt["attemptId"], "unknown", True)
+    assert unknown.checks == card["checks"] == []
+
+
+def lose(label: str) -> str:
+    raise surefoot.OutcomeUnknown("the reply was lost")
+
+
+def test_tr_154_ux_101_an_unknown_outcome_carries_receipt_and_card_and_looks_but_decides_nothing(
+    tmp_path: Path,
+) -> None:
+    with surefoot.open(tmp_path, ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        losing = session.guard(lose, effect="NON_IDEMPOTENT", reach=["host:a"])
+        with pytest.raises(surefoot.OutcomeUnknown) as caught:
+            losing(label="a")
+        holds_the_facts(caught.value)
+        seen = caught.value.inspect()
+        assert (seen["state"], seen["reason"]) == ("unknown", "no_verifier")
+        assert session.open_calls()[0]["inspectionId"] == seen["id"]
+        again = pickle.loads(pickle.dumps(caught.value))
+        holds_the_facts(again)
+        with pytest.raises(surefoot.UsageError, match="surefoot recover inspect"):
+            again.inspect()
+    words = {"confirm", "deny", "reject", "release", "retry", "act"}
+    assert not words & set(dir(caught.value))
+
+
+async def test_tr_154_ux_101_in_an_async_program_the_look_is_awaited(tmp_path: Path) -> None:
+    async with surefoot.open(tmp_path, ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        losing = session.guard(lose, effect="NON_IDEMPOTENT", reach=["host:a"])
+        with pytest.raises(surefoot.OutcomeUnknown) as caught:
+            await losing(label="a")
+        holds_the_facts(caught.value)
+        with pytest.raises(surefoot.UsageError, match="ainspect"):
+            caught.value.inspect()
+        assert (await caught.value.ainspect())["reason"] == "no_verifier"
+
+
+def test_ux_101_one_that_a_tool_raises_has_no_facts_yet() -> None:
+    raised = surefoot.OutcomeUnknown("the reply was lost")
+    assert (raised.receipt, raised.attempt_id, raised.as_dict(), raised.checks) == (None, None, {}, [])
