@@ -16,6 +16,9 @@ from typing import Any
 from surefoot.surfaces import plain
 from surefoot.surfaces.words import language_of, say
 
+NOT_FOUND = 127
+"""Exit code of a shell that found no such command."""
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -44,6 +47,36 @@ def say_lines(lines: Iterable[str]) -> None:
     """Data, on standard output."""
     text = "".join(line + "\n" for line in lines)
     _write(sys.stdout, text)
+
+
+def page_lines(lines: Iterable[str]) -> None:
+    """Long data for a person: through `PAGER` when it would leave the screen, else as `say_lines` (UX-27)."""
+    text = "".join(line + "\n" for line in lines)
+    pager = os.environ.get("PAGER", "").strip()
+    is_long = text.count("\n") >= shutil.get_terminal_size((80, 24)).lines
+    person = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
+    paged = pager and pager != "cat" and person and is_long and not os.environ.get("CI")
+    if not (paged and _paged(pager, text)):
+        _write(sys.stdout, text)
+
+
+def _paged(pager: str, text: str) -> bool:
+    """Let the person's pager show the text; False when it could not be started."""
+    import subprocess
+
+    # A shell takes it, because `PAGER="less -R"` is how it is usually set; the value is the person's own.
+    environ = {"LESS": "FRX", "LV": "-c", **os.environ}
+    child = subprocess.Popen(["sh", "-c", pager], stdin=subprocess.PIPE, env=environ)
+    rest: bytes | None = text.encode("utf-8", "replace")
+    while True:
+        try:
+            child.communicate(rest)
+        except KeyboardInterrupt:
+            rest = (
+                None  # what is left goes on; the key is meant for the pager, which does with it what it likes
+            )
+        else:
+            return child.returncode != NOT_FOUND
 
 
 def headed(rows: Sequence[Sequence[str]], headings: str, language: str, *, cut: bool = False) -> list[str]:

@@ -21,7 +21,7 @@ from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import incident_card, plain, view
 from surefoot.surfaces.cli import completing, reading
 from surefoot.surfaces.cli.exporting import export_command, session_facts
-from surefoot.surfaces.cli.output import Look, complain, headed, look_here, say_json, say_lines
+from surefoot.surfaces.cli.output import Look, complain, headed, look_here, page_lines, say_json, say_lines
 from surefoot.surfaces.cli.removing import rename_command, rm_command
 from surefoot.surfaces.pictures import strip_of
 from surefoot.surfaces.words import say
@@ -142,7 +142,7 @@ def show(reference: str | None, only_id: bool, as_json: bool) -> None:
     else:
         told = _Told(look.language, look.ascii_only, receipts, rows_of(entries))
         lines = [line for entry in entries for line in told.entry(entry)] + told.end(entries, snapshot)
-        say_lines(plain.only_ascii(line) for line in lines) if look.ascii_only else say_lines(lines)
+        page_lines(plain.only_ascii(line) for line in lines) if look.ascii_only else page_lines(lines)
 
 
 def _public(entries: list[Entry]) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ import click
 from surefoot.errors import UsageError
 from surefoot.surfaces import pictures, pictures_svg, plain
 from surefoot.surfaces.cli import completing, reading
-from surefoot.surfaces.cli.output import look_here, say_json, say_lines
+from surefoot.surfaces.cli.output import look_here, page_lines, say_json, say_lines
 
 
 @click.command()
@@ -60,4 +60,4 @@ def timeline(
     if not strip:
         columns = width or shutil.get_terminal_size((80, 24)).columns
         lines += pictures.timeline_text(run, look.language, columns=columns, ascii_only=look.ascii_only)
-    say_lines(plain.only_ascii(line) if look.ascii_only else line for line in lines if line)
+    page_lines(plain.only_ascii(line) if look.ascii_only else line for line in lines if line)
