@@ -472,19 +472,17 @@ async def test_ux_48_a_call_that_died_with_its_agent_is_told_with_the_first_turn
 ) -> None:
     script(work, "note.sh", NOTE)
     given = settings(work, hooks("./note.sh", "OutcomeUnknown", more=READER))
-    # The supervisor goes down with its command, so that nobody is left who could tell the end.
-    await killed(
-        given,
-        work,
-        "echo done >> effects; kill -9 $PPID; touch dead; sleep 600",
-        lambda: (work / "effects").exists(),
-    )
+    # It goes on under its supervisor, so that the next agent finds nobody who could tell its end.
+    slow = "echo done >> effects; while [ ! -e go ]; do sleep 0.01; done"
+    await killed(given, work, slow, lambda: (work / "effects").exists())
     async with open_app(given, directory=work, parts=Parts(model=model())) as app:
         controller = await session_of(app, again=True)
         assert told(work) == []
         await said(controller)
         (unknown,) = of(controller, "shell")
         assert [one["attempt_id"] for one in told(work)] == [unknown.attempt_id]
+        (work / "go").touch()
+        await asyncio.to_thread(until, (Path(str((unknown.process or {})["path"])) / "exit").exists)
         await controller.close()
 
 
