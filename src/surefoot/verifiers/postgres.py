@@ -15,10 +15,12 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from surefoot.core.installing import Installation, install_line
 from surefoot.core.model import EffectClass, Grade, Receipt
 from surefoot.errors import ExtraMissing
 from surefoot.verifiers.clock import boot_ms
@@ -69,9 +71,11 @@ class PostgresVerifier:
         it wrote down. `far` is False for a server of this machine. Raises `ExtraMissing`.
         """
         if importlib.util.find_spec("psycopg") is None:
+            here = Installation(sys.prefix, sys.executable, importlib.util.find_spec("pip") is not None)
+            line = install_line("postgres", here)
             raise ExtraMissing(
-                "Looking into PostgreSQL needs the extra `postgres`.",
-                next_command="pip install 'surefoot[postgres]'",
+                f"Looking into PostgreSQL needs the extra `postgres`. Install it with: {line}",
+                next_command=line,
             )
         self.far = far
         self._conninfo = conninfo
