@@ -369,6 +369,8 @@ class App:
                 next_command=f"surefoot contract show {endpoint.contract}",
             ) from None
         client = await self._stack.enter_async_context(Client())
+        origin = self.settings.origins.get("model")
+        by_flag = self.settings.model if origin is not None and origin.source == "flags" else None
         return EndpointModel(
             client,
             endpoint,
@@ -379,6 +381,7 @@ class App:
             max_requests=self.settings.recovery.max_requests_per_step,
             effort=contract.effort(chosen.effort, chosen.endpoint.name),
             hosted=chosen.endpoint.hosted_tools,
+            asked_for={"model": by_flag, "effort": self.settings.effort},
         )
 
     async def _endpoint(self, chosen: config.Chosen) -> Endpoint:

@@ -168,3 +168,30 @@ def test_fi_9_a_stalled_recovery_request_is_already_accounted_for_and_a_kill_sen
     done = world.run("-c", "-p", "go on")
     assert done.returncode == 0
     assert emulator.requests()[3].json()["messages"][: len(recovered)] == recovered
+
+
+@pytest.mark.parametrize(
+    ("flags", "key", "value"),
+    [(["--effort", "high"], "reasoning_effort", "high"), (["-m", "openai/another"], "model", "another")],
+)
+def test_pr_1_pr_29_the_command_keeps_model_and_effort_that_the_refused_run_was_given(
+    world: World, emulator: EmulatorProcess, flags: list[str], key: str, value: str
+) -> None:
+    assert world.run("-p", "look at a.txt", *flags).returncode == 7
+    done = world.run("recover", "context")
+    assert (done.returncode, statuses(emulator)) == (0, [200, 400, 200])
+    assert [entry.json().get(key) for entry in emulator.requests()] == [value] * 3
+
+
+def test_pr_31_pr_82_a_refusal_says_in_words_what_is_wrong_and_keeps_the_offer(
+    world: World, emulator: EmulatorProcess
+) -> None:
+    world.run("-p", "look at a.txt")
+    long = world.run("recover", "context", "--guidance", "x" * 17_000)
+    assert (long.returncode, long.stderr.splitlines()[0]) == (
+        1, "bad_request: The guidance is longer than 16 KiB.",
+    )  # fmt: skip
+    told = json.loads(world.run("recover", "context", "inc_nope", "--json").stdout)
+    assert told["code"] == "recovery_unavailable" and told["message"].endswith(".")
+    assert told["incident"]["offered"] is True
+    assert world.run("recover", "context").returncode == 0

@@ -143,6 +143,8 @@ def _hear_validator(error: ProviderError, body: Mapping[str, Any], contract: Map
     error.facts |= {"kind": heard.kind, "certainty": heard.word, "rules": list(heard.rules)}
     if heard.notes:
         error.facts["notes"] = list(heard.notes)
+    if heard.notes:
+        error.facts["notes"] = list(heard.notes)
 
 
 class Client:

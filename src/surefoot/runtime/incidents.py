@@ -523,6 +523,7 @@ class Incidents:
 
     def _new_record(self, refused: _Facts, **more: Any) -> dict[str, Any]:
         told = {**refused.error.facts, "request_digest": refused.body_digest}
+        told["asked_for"] = getattr(self.model, "asked_for", None)
         contract = None if self._replaying is None else str(self._replaying.contract["contract.id"])
         wire = self.model.wire
         return new_record(self.session, refused.scene, told, wire=wire, contract=contract, **more)

@@ -130,8 +130,11 @@ class EndpointModel:
         max_output_tokens: int | None = None,
         effort: str | None = None,
         hosted: Sequence[str] = (),
+        asked_for: Mapping[str, str | None] | None = None,
     ) -> None:
         self.contract = contract
+        self.asked_for = {key: value for key, value in (asked_for or {}).items() if value}
+        """What the flags of this run said of the model; a recovery at another command line keeps it (PR-1)."""
         self.hosted = with_effects(enabled(hosted, contract))
         """Kinds of hosted tools that make a request a call of its own (PR-98)."""
         self._free = tuple(kind for kind in enabled(hosted, contract) if kind not in self.hosted)

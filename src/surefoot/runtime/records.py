@@ -161,6 +161,8 @@ def new_record(
         "trace_id": facts.get("trace_id"),
         **incident.diagnostic(facts),
         "linked": bool(facts.get("linked")) or None,
+        "notes": list(facts.get("notes") or ()) or None,
+        "asked_for": dict(facts.get("asked_for") or {}) or None,
         "refused": facts.get("request_digest") or None,
         "wire": wire,
         "contract": contract,

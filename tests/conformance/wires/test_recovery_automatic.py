@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,10 @@ async def test_pr_34_fi_1_fi_3_a_named_refusal_is_repaired_once_with_one_executi
         assert stand.starts() == 1
         records = [entry.payload for entry in await stand.records()]
         assert [one["state"] for one in records] == ["consumed", "consumed"]
+        told = json.loads(
+            records[0]["record"]
+        )  # the fault was made behind our back, so no rule found it (PR-12)
+        assert (told["certainty"], told["notes"]) == ("reported", ["validator_missed"])
         assert records[0]["projected"] is True
         assert stand.crew.told("discard")[0]["reason"] == "replay_refused"
 
