@@ -134,7 +134,9 @@ def test_tr_100_a_commit_whose_supervisor_died_too_is_never_fenced(staged: World
 def test_tr_103_a_push_is_looked_up_far_and_found_at_the_remote(staged: World) -> None:
     remote = staged.home / "remote.git"
     git(staged, "init", "-q", "--bare", str(remote))
-    (remote / "hooks/post-receive").write_text(f"#!/bin/sh\ntouch {staged.project}/started; exec sleep 600\n")
+    (remote / "hooks/post-receive").write_text(
+        f"#!/bin/sh\ntouch '{staged.project}/started'; exec sleep 600\n"
+    )
     (remote / "hooks/post-receive").chmod(0o755)
     git(staged, "remote", "add", "origin", str(remote))
     git(staged, "commit", "-qm", "add the parser")

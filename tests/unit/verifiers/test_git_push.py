@@ -131,7 +131,7 @@ def test_tr_103_a_look_at_a_remote_starts_no_program_it_names(
     repo: Repo, remote: Repo, tmp_path: Path
 ) -> None:
     repo.commit("second")
-    repo.git("config", "remote.origin.uploadpack", f"touch {tmp_path}/ran; git-upload-pack")
+    repo.git("config", "remote.origin.uploadpack", f"touch '{tmp_path}/ran'; git-upload-pack")
     call = repo.stood(PUSH)
     assert seen(call, **over(10_000)).state == "absent"
     assert not (tmp_path / "ran").exists()

@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import sqlite3
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -40,7 +41,7 @@ def trapped(tmp_path: Path) -> Path:
     tree = tmp_path / "tree"
     tree.mkdir()
     trap = tmp_path / "trap"
-    trap.write_text(f'#!/bin/sh\necho "$0 $*" >> {tmp_path}/mark\ncat 2>/dev/null\nexit 0\n')
+    trap.write_text(f'#!/bin/sh\necho "$0 $*" >> "{tmp_path}/mark"\ncat 2>/dev/null\nexit 0\n')
     trap.chmod(0o755)
     git(tree, "init", "-q", "-b", "main")
     (tree / "a.txt").write_text("one\n")
@@ -64,7 +65,7 @@ def trapped(tmp_path: Path) -> Path:
         "remote.origin.uploadpack",
         "pager.log",
     ):
-        git(tree, "config", key, str(trap))
+        git(tree, "config", key, shlex.quote(str(trap)))
     git(tree, "config", "log.showSignature", "true")
     git(tree, "config", "filter.trap.required", "true")
     git(tree, "config", "remote.origin.url", str(tree))
@@ -159,7 +160,7 @@ def test_ec_59_a_reader_still_tells_what_changed(trapped: Path) -> None:
 
 
 def test_ec_59_variables_that_name_programs_are_dropped(trapped: Path) -> None:
-    trap = str(trapped.parent / "trap")
+    trap = shlex.quote(str(trapped.parent / "trap"))
     names = ("GIT_EXTERNAL_DIFF", "GIT_PAGER", "PAGER", "BASH_ENV", "ENV", "GIT_SSH_COMMAND", "LESSOPEN")
     extra = {**dict.fromkeys(names, trap), "BASH_FUNC_git%%": f"() {{ {trap}; }}"}
     run_reader("git diff && git log -1", trapped, extra)
@@ -215,7 +216,7 @@ QUIETLY = ("-c", "core.fsmonitor=false", "-c", "filter.trap.clean=cat", "-c", "f
 @pytest.fixture
 def surrounded(trapped: Path) -> Path:
     """The trapped repository with a submodule and a neighbour that name programs of their own, and includes."""
-    trap = str(trapped.parent / "trap")
+    trap = shlex.quote(str(trapped.parent / "trap"))
     for folder in (trapped / "sub", trapped.parent / "other"):
         folder.mkdir()
         git(folder, "init", "-q", "-b", "main")

@@ -62,7 +62,7 @@ async def test_tr_67_a_claim_that_was_taken_away_cannot_be_put_again(bench: Any)
 async def test_tr_67_a_command_cannot_forge_that_it_never_ran(bench: Any) -> None:
     run = bench.make()
     forged = json.dumps({"by": "reconciliation", "epoch": 1})
-    script = f"echo '{forged}' > {run.path}/x; mv {run.path}/x {run.path}/claim; exec sleep 300"
+    script = f"cd '{run.path}'; echo '{forged}' > x; mv x claim; exec sleep 300"
     job = bench.launch(script, run)
     claim = run.path / folder.CLAIM
     await bench.until(lambda: claim.exists() and "reconciliation" in claim.read_text())
@@ -188,7 +188,7 @@ async def test_tr_71_adopting_a_running_command_tells_its_output_and_end(bench: 
 
 async def test_tr_72_a_command_that_removes_its_own_run_folder_leaves_it_unknown(bench: Any) -> None:
     run = bench.make()
-    job = bench.launch(f"rm -rf {run.path}; exit 0", run)
+    job = bench.launch(f"rm -rf '{run.path}'; exit 0", run)
     record = await asyncio.wait_for(asyncio.shield(job.exited), 90)
     assert (record["code"], record["recorded"]) == (0, False), (
         "its own agent is told, though nothing is on disk"
