@@ -431,29 +431,27 @@ def _now_ms() -> float:
 def _last_lines(stage: Stage) -> None:
     """What was counted, what blind repetition made, and where to go from here."""
     stage.say("", f"The receiver counted {stage.receiver.count()}.")
-    program = _program()
     if stage.kill_at == "during":
         stage.say(
             f"A loop without receipts, killed at the same place and started again, made it {stage.other.count()}."
         )
     stage.say(
         "",
-        "Go on with:",
-        f"  {program} doctor              what is set up here, and what is missing",
-        f'  {program} "what is in here?"  a chat in this folder (needs a model)',
-        f"  {program} recover list        calls of yours that may have happened",
+        _go_on_with(),
+        "  surefoot doctor              what is set up here, and what is missing",
+        '  surefoot "what is in here?"  a chat in this folder (needs a model)',
+        "  surefoot recover list        calls of yours that may have happened",
     )
     if stage.keep:
         stage.say("", f"Kept: {stage.folder}")
 
 
-def _program() -> str:
-    """The command as it can be typed here: by its name, or by its place when no PATH leads to it."""
+def _go_on_with() -> str:
+    """The heading of the last commands; it names where `surefoot` lies when no PATH leads to it."""
     if shutil.which("surefoot"):
-        return "surefoot"
-    beside = Path(sys.executable).parent / "surefoot"
-    here = Path.cwd()
-    return str(beside.relative_to(here) if beside.is_relative_to(here) else beside)
+        return "Go on with:"
+    beside, here = Path(sys.executable).parent / "surefoot", Path.cwd()
+    return f"Go on with ({beside.relative_to(here) if beside.is_relative_to(here) else beside}):"
 
 
 def play(*, kill_at: str, keep: bool) -> int:
