@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import shlex
 import shutil
 import sqlite3
-import shlex
 import subprocess
 from pathlib import Path
 
