@@ -216,9 +216,12 @@ def redact(arguments: str | Mapping[str, Any], secret_names: Iterable[str] = (),
 def redact_text(text: str) -> str:
     """Free text, such as a command line or a log line, with secret shapes replaced."""
     lowered = text.lower()
+    # Two plain loops: `any` over the marks takes twice as long, and every call and every result comes by here.
     for shape in _SHAPES:
-        if any(mark in lowered for mark in shape.marks):
-            text = shape.pattern.sub(shape.replacement, text)
+        for mark in shape.marks:
+            if mark in lowered:
+                text = shape.pattern.sub(shape.replacement, text)
+                break
     return text
 
 

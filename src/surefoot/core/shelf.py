@@ -20,6 +20,12 @@ _ENUMS: Mapping[str, type[Any]] = {
     "effect_class": EffectClass,
     "effect_trace": EffectTrace,
 }
+_WORDS = {name: {word.value: word for word in words} for name, words in _ENUMS.items()}
+_CAREFUL = {
+    "state": State.UNKNOWN,
+    "effect_class": EffectClass.UNKNOWN,
+    "effect_trace": EffectTrace.POSSIBLE,
+}
 _TUPLES = frozenset({"reach", "late", "write_intents", "overlays", "notes"})
 _BY_KEY = {key: name for name, key in receipt_fields()}
 _PLAIN = {key: name for key, name in _BY_KEY.items() if name not in _TUPLES and name not in _ENUMS}
@@ -63,11 +69,11 @@ def _tuple_of(name: str, items: Any, extra: dict[str, Any], key: str) -> tuple[A
 
 def _enum_of(name: str, item: Any, extra: dict[str, Any], key: str) -> Any:
     """A word of a newer version reads as the most careful one, and its own text is kept (TR-8)."""
-    try:
-        return _ENUMS[name](item)
-    except ValueError:
-        extra[key] = item
-        return {"state": State.UNKNOWN, "effect_class": EffectClass.UNKNOWN}.get(name, EffectTrace.POSSIBLE)
+    word = _WORDS[name].get(item) if isinstance(item, str) else None
+    if word is not None:
+        return word
+    extra[key] = item
+    return _CAREFUL[name]
 
 
 Shelved = tuple[str, str, "str | None", str]

@@ -122,14 +122,16 @@ def start_draft(
     if tool is None or arguments is None:
         raise BrokenInvariant("a call without tool reached D6")
     intents = tuple(prepared.fields.get("writeIntents") or ())
-    # As a verifier may see it before D6: canonical tool and effective arguments.
-    known = dataclasses.replace(
-        receipt,
-        tool=tool.name,
-        arguments=arguments.canonical,
-        write_intents=intents,
-        process=prepared.fields.get("process"),
-    )
+    known = receipt
+    if tool.verifier is not None or tool.choose_verifier is not None:
+        # As a verifier may see it before D6: canonical tool and effective arguments.
+        known = dataclasses.replace(
+            receipt,
+            tool=tool.name,
+            arguments=arguments.canonical,
+            write_intents=intents,
+            process=prepared.fields.get("process"),
+        )
     scope, scope_notes = scope_of(tool, known)
     key = call.idempotency_key or idempotency_key(
         argument_digest=arguments.digest,
