@@ -57,6 +57,21 @@ def digests(site: Site) -> dict[str, str]:
     return {one.name: hashlib.sha256(one.read_bytes()).hexdigest() for one in found}
 
 
+def surefoot(site: Site, *words: str) -> subprocess.CompletedProcess[str]:
+    """The command line in the project of a site."""
+    program = "from surefoot.surfaces.cli import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", program, *words],
+        cwd=site.project,
+        env={**os.environ, "SUREFOOT_HOME": str(site.root / "home"), "LANG": "C.UTF-8"},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
 # C ------------------------------------------------------------------------------------------------
 
 
@@ -208,18 +223,14 @@ def test_case_d15_a_secret_of_a_result_is_in_no_view_no_list_and_no_export(site:
     (receipt,) = ended.report["receipts"]
     assert receipt["resultDigest"] and SECRET not in json.dumps(ended.report["snapshot"])
     assert SECRET not in str(receipt["argumentsDisplay"])
-    environ = {**os.environ, "SUREFOOT_HOME": str(site.root / "home")}
     for words in (
         ("session", "list", "--json"), ("recover", "list", "--all", "--json"), ("session", "export"),
         ("session", "export", "--format", "md"), ("timeline", "--json"), ("doctor",),
     ):  # fmt: skip
-        told = subprocess.run(
-            [sys.executable, "-c", "from surefoot.surfaces.cli import main; main()", *words],
-            cwd=site.project, env=environ, capture_output=True, text=True, timeout=60, check=False,
-        )  # fmt: skip
+        told = surefoot(site, *words)
         assert SECRET not in told.stdout + told.stderr, words
         assert told.stdout or told.stderr, words
-        assert "export" not in words or (told.returncode == 0 and "shell" in told.stdout)
+        assert "export" not in words or (told.returncode == 0 and "echo token=" in told.stdout)
     told_again = site.again()
     assert told_again.report["receipts"][0]["resultDigest"] == receipt["resultDigest"]
 
@@ -247,3 +258,15 @@ def test_case_d16_a_copy_that_was_changed_on_its_way_is_found_out(site: Site, tm
         assert changed.total_changes == 1
         changed.commit()
     assert asyncio.run(verified()) != []
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_ux_66_a_call_that_opening_proved_says_what_proved_it(site: Site, form: str) -> None:
+    site.script({"calls": [pay(site)]}, TELLS)
+    assert site.run(prompts=("go",), kill_at=1, only=("tool[pay].after_effect",)).killed
+    (receipt,) = site.again().report["receipts"]
+    assert receipt["overlays"] == ["proven"]
+    told = surefoot(site, "recover", "inspect", receipt["attemptId"], *(["--json"] if form == "json" else []))
+    assert told.returncode == 4
+    said = json.loads(told.stdout)["message"] if form == "json" else told.stderr
+    assert "Nobody decided it: sink proved that it happened (1 effect)." in said

@@ -1,17 +1,19 @@
 """Cases of family K on the command line and in the terminal.
 
-Covered where they belong: k01 by the derived rows that may be deleted (TR-22), k09 by the run
-that a supervisor tells of, k12 by the tests of drawing. k05 to k07 wait for an editor.
+K05 to K07 wait for an editor.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pexpect
@@ -130,3 +132,58 @@ def test_case_k13_k14_a_start_after_a_death_shows_the_card_and_asks_no_model(wor
     assert child.exitstatus == 3
     (listed,) = json.loads(world.run("recover", "list", "--json").stdout)["calls"]
     assert listed["open"] and not (world.project / "out.txt").exists()
+
+
+def test_case_k01_without_its_derived_views_a_session_is_told_whole(world: World) -> None:
+    killed_in_a_command(world)
+    (path,) = (world.home / "sf/ledgers").rglob("ledger.db")
+    asked = (
+        ("session", "list", "--json"), ("recover", "list", "--all", "--json"), ("session", "show", "--json"),
+    )  # fmt: skip
+    before = [world.run(*words).stdout for words in asked]
+    assert "do it" in before[2] and '"open":true' in before[1], before
+    with closing(sqlite3.connect(path)) as ledger:
+        ledger.execute("DELETE FROM listing")
+        ledger.execute("DELETE FROM receipts")
+        ledger.commit()
+    for words, told in zip(asked, before, strict=True):
+        assert ages_gone(world.run(*words).stdout) == ages_gone(told), words
+    listed = json.loads(world.run("session", "list", "--json").stdout)
+    (row,) = listed["sessions"] if isinstance(listed, dict) else listed
+    assert row["open_calls"] == 1
+
+
+def ages_gone(text: str) -> str:
+    """Without what changes by the clock or with each reading."""
+    return re.sub(r'"(revision|observedAt|ageSeconds|age_seconds|at)": ?[^,}\n]+', "", text)
+
+
+def test_case_k12_a_resize_redraws_only_the_rows_of_the_prompt(world: World) -> None:
+    """What was said scrolls by itself and belongs to the terminal: it is written once, at any width."""
+    said = [f"sentence {number} of the answer" for number in range(30)]
+    world.model_says({"text": "\n\n".join(said)}, DONE)
+    child = pexpect.spawn(
+        SUREFOOT[0], SUREFOOT[1:], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        timeout=60, dimensions=(24, 80),
+    )  # fmt: skip
+    with (Path(world.home) / "screen").open("w+", encoding="utf-8") as log:
+        child.logfile_read = log
+        child.expect(">")
+        child.send("talk\r")
+        child.expect("sentence 29")
+        child.expect(">")
+        for columns in (40, 80):
+            child.setwinsize(24, columns)
+            child.expect(">")
+        child.send("more\r")
+        child.expect("All finished")
+        child.send("\x04")
+        child.expect(pexpect.EOF)
+        child.close()
+        log.seek(0)
+        screen = log.read()
+    assert child.exitstatus == 0
+    assert [screen.count(one) for one in said] == [1] * len(said)
+    assert "\x1b[2J" not in screen and "\x1b[H" not in screen and "\x1b[3J" not in screen
+    highest = max(int(rows or 1) for rows in re.findall(r"\x1b\[(\d*)A", screen) or ["1"])
+    assert highest <= 6, "no cursor goes up into what was said"

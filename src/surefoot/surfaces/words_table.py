@@ -372,6 +372,11 @@ SENTENCES: Mapping[str, Texts] = {
         "輸入 {word} 以決定：{label}",
     ),
     "type_code": ("Then type the code {code}", "再输入代码 {code}", "再輸入代碼 {code}"),
+    "proven_instead": (
+        "Nobody decided it: {verifier} proved that it happened ({summary}).",
+        "没有人作过决定：{verifier} 证明它已经发生（{summary}）。",
+        "沒有人作過決定：{verifier} 證明它已經發生（{summary}）。",
+    ),
     "nothing_decided": ("Nothing was decided.", "没有作出任何决定。", "沒有作出任何決定。"),
     "no_session": ("There is no session here yet.", "这里还没有会话。", "這裡還沒有工作階段。"),
     "nothing_said": (

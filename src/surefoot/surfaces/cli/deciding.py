@@ -235,8 +235,8 @@ async def _decide(desk: Any, verb: str, attempt: str, given: Given, look: Look) 
     """Look where a look is due, ask the person for the word, press once, show the record."""
     call = call_of(desk.snapshot(), attempt)
     if call is None or not view.is_card(call):
-        record = (call or {}).get("resolution")
-        return _refuse({"code": "already_resolved", "record": record}, given, look, verb=verb)
+        known = {"record": (call or {}).get("resolution"), **_proof(call or {}, look)}
+        return _refuse({"code": "already_resolved", **known}, given, look, verb=verb)
     person = is_person_here() and not given.as_json and not (given.inspection or given.yes)
     if verb != "inspect" and person:
         if call["inspectionId"] is None:
@@ -276,6 +276,15 @@ async def _tell_retry(desk: Any, body: Mapping[str, Any], attempt: str, given: G
         complain([say("retry_began", look.language, attempt=view.short_id(attempt))])
     _show_done(desk.snapshot() or body, attempt, given, look)
     return 0
+
+
+def _proof(call: Mapping[str, Any], look: Look) -> dict[str, str]:
+    """What closed a call that no person decided about, in words; nothing for any other."""
+    inspection = call.get("inspection") or {}
+    if "proven" not in (call.get("overlays") or ()) or call.get("resolution"):
+        return {}
+    verifier, summary = (view.clean(str(inspection.get(key) or "?")) for key in ("verifier", "summary"))
+    return {"detail": say("proven_instead", look.language, verifier=verifier, summary=summary)}
 
 
 def _typed_word(verb: str, call: Mapping[str, Any], look: Look) -> bool:
