@@ -168,6 +168,8 @@ def _call(receipt: Receipt, hand_off: HandOff, bounds: FactBounds) -> dict[str, 
         "fencing": receipt.attempt_id in hand_off.fencing,
         "reach": [_cut(member, cut) for member in effect.reach[: bounds.files]],
     }
+    if receipt.resolution is not None:  # whose word it is, so that nobody's is taken for an outcome (UX-115)
+        fact["decidedBy"] = "policy" if receipt.resolution.get("channel") == "policy" else "person"
     if receipt.state is State.FAILED:
         fact["effectTrace"] = None if receipt.effect_trace is None else receipt.effect_trace.value
     files = [_file(intent, cut) for intent in receipt.write_intents]
