@@ -148,7 +148,7 @@ class Actions:
         await self._settle_debt()
         if self._tail_is_lost():
             return []
-        receipts = await self.resuming.carry_out(self.choices, retry=self.policy.resume_retry == "safe")
+        receipts = await self.resuming.carry_out(self.choices)
         receipts += await self.resuming.ask_again()
         return receipts + await self.retry_by_policy()
 

@@ -130,30 +130,23 @@ class Resuming:
         self._shown = frozenset(one.receipt.attempt_id for one in planned if one.runs_again)
         return planned
 
-    async def carry_out(self, choices: Choices, *, retry: bool) -> list[Receipt]:
+    async def carry_out(self, choices: Choices) -> list[Receipt]:
         """Run the safe retries in call order: new attempts of the same calls, same keys (TR-115, TR-117)."""
         if self._done:
             return []
         await self._session.history()
         receipts: list[Receipt] = []
-        if not (retry and any(one.runs_again for one in self._standing.plan())):
+        if not any(one.runs_again for one in self._standing.plan()):
             self._done = True
             return receipts
         async with self._one_look:
             pass  # what is looked at now may say that there is nothing to run again
         self._show_changes()
         for planned in self._standing.plan():
-            if self._is_earlier(planned.receipt) and planned.runs_again:
+            if planned.runs_again:
                 receipts += await self._carry_out(planned, choices)
         self._done = True
         return receipts
-
-    def _is_earlier(self, receipt: Receipt) -> bool:
-        """What this very owner left unknown, by a limit or a Stop, is no matter of a resume (TR-115).
-
-        A copy that a fork made is run again where it began, if at all (TR-96).
-        """
-        return receipt.epoch != self._session.epoch and receipt.origin_attempt_id is None
 
     def _show_changes(self) -> None:
         """A retry that a look has changed is shown again first (TR-116)."""

@@ -50,11 +50,14 @@ class Planned:
     decided: Decided
     stopped_first: bool = False
     """A read whose command still runs: it is stopped before it is run again (TR-116)."""
+    wanted: bool = True
+    """False where a resume runs it not again, whatever the decision says (TR-96, TR-115, TR-118)."""
 
     @property
     def runs_again(self) -> bool:
         """Whether a resume carries it out by itself (TR-116); row 10 needs a person's own action."""
-        return self.decided.decision is Decision.RETRY and self.decided.row not in recovery.EXPLICIT_ONLY
+        retried = self.decided.decision is Decision.RETRY and self.decided.row not in recovery.EXPLICIT_ONLY
+        return retried and self.wanted
 
 
 class Standing:
@@ -74,12 +77,21 @@ class Standing:
         return [self._planned(receipt) for receipt in self._session.book.open()]
 
     def _planned(self, receipt: Receipt) -> Planned:
-        executor = self.executor(receipt)
+        executor, wanted = self.executor(receipt), self._wanted(receipt)
         if executor is ExecutorState.ALIVE and self._may_be_stopped(receipt):
-            as_ended = Planned(receipt, self._decide(receipt, ExecutorState.ENDED), stopped_first=True)
+            ended = self._decide(receipt, ExecutorState.ENDED)
+            as_ended = Planned(receipt, ended, stopped_first=True, wanted=wanted)
             if as_ended.runs_again:
                 return as_ended
-        return Planned(receipt, self._decide(receipt, executor))
+        return Planned(receipt, self._decide(receipt, executor), wanted=wanted)
+
+    def _wanted(self, receipt: Receipt) -> bool:
+        """What this very owner left unknown, by a limit or a Stop, is no matter of a resume (TR-115).
+
+        A copy that a fork made is run again where it began, if at all (TR-96).
+        """
+        earlier = receipt.epoch != self._session.epoch and receipt.origin_attempt_id is None
+        return earlier and self._policy.resume_retry == "safe"
 
     def _may_be_stopped(self, receipt: Receipt) -> bool:
         """A supervised read of an earlier owner that no person chose to leave running (TR-71)."""

@@ -312,6 +312,11 @@ def test_tr_118_with_resume_retry_none_nothing_is_run_again() -> None:
         await killed_in_the_body(rig, READ)
         heir = await rig.own(Setup(tools=[rig.world.tool("act", READ)], policy={"resume_retry": "none"}))
         before = len(rig.world.bodies)
+        shown = heir.actions.snapshot()["calls"]
+        assert {call["decision"] for call in shown} == {"RETRY"}, "the decision is shown"
+        resumed = heir.controller.resume()
+        assert resumed["willRunAgain"] == [], "and nobody is told that it will run"
+        assert resumed["open"] == len(shown)
         await heir.turn("go on")
         assert len(rig.world.bodies) == before
 
