@@ -139,7 +139,12 @@ class Chat:
 
     async def _end(self) -> None:
         """Leaving cancels the turn, not what runs under supervision (UX-165)."""
+        self._leaving = True
         await self.driver.close()
+        parked = self.driver.take_parked()
+        if parked:  # they were given and went to no model; whoever leaves gets them back (UX-18)
+            self.say(answer("not_sent", self.screen.language))
+            self.say(*(f"> {line}" for text in parked for line in view.clean(text, lines=True).split("\n")))
         for task in list(self._tasks):
             task.cancel()
 
@@ -214,8 +219,8 @@ class Chat:
 
     def _deliver_parked(self, end: Any) -> None:
         """Words typed while a turn ran begin the next one; after a stop they are offered again (UX-18)."""
-        parked = self.driver.take_parked()
-        if not parked or self._leaving:
+        parked = [] if self._leaving else self.driver.take_parked()
+        if not parked:
             return
         if str(getattr(end, "status", "")) == "completed":
             self._begin(self.driver.submit("\n\n".join(parked)))

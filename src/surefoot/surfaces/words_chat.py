@@ -168,6 +168,11 @@ ANSWERS: Mapping[str, Texts] = {
         "{messages} 則訊息 · 上一次請求 {tokens} token",
     ),
     "instructions": ("instructions: {file}", "说明文件：{file}", "說明檔案：{file}"),
+    "not_sent": (
+        "these words went to no model; say them again when you come back:",
+        "这些话没有发给模型；回来时请再说一次：",
+        "這些話沒有送給模型；回來時請再說一次：",
+    ),
     "lists_carried": (
         "lists the {n} that proof or strong signs say happened",
         "列出有确证或有力迹象表明已发生的 {n} 个",
