@@ -19,6 +19,8 @@ from surefoot.surfaces.cli.configs import published_schema
 
 SUREFOOT = [sys.executable, "-c", "from surefoot.surfaces.cli import main; main()"]
 SECONDS = 120.0
+IDLE_START_SECONDS = 0.015
+"""A bare interpreter without `site`, on an idle core."""
 
 
 def check_output(text: str) -> None:
@@ -89,6 +91,22 @@ class World:
         for server in self.servers:
             server.terminate()
             server.communicate(timeout=SECONDS)
+
+
+def slowness() -> float:
+    """How many times longer than on an idle machine a bare interpreter takes to start just now; at least 1.
+
+    Bounds of whole programs in seconds hold for two idle cores; multiplied by this they hold for a busy machine.
+    """
+    began = time.monotonic()
+    for _ in range(5):
+        subprocess.run([sys.executable, "-I", "-S", "-c", ""], check=True)
+    return max(1.0, (time.monotonic() - began) / 5 / IDLE_START_SECONDS)
+
+
+def within(bound_seconds: float, took_seconds: float) -> bool:
+    """Whether something kept its bound, by the clock or by what the clock is worth on this machine just now."""
+    return took_seconds <= bound_seconds or took_seconds <= bound_seconds * slowness()
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = SECONDS) -> None:
