@@ -74,6 +74,11 @@ def test_tr_149_without_a_terminal_a_decision_needs_the_inspection_it_rests_on(
     attempt = open_call["attemptId"]
     refused = world.run("recover", "confirm", attempt)
     assert refused.returncode == 4 and "inspection_required" in refused.stderr
+    told = json.loads(world.run("recover", "confirm", attempt, "--json").stdout)
+    assert told["code"] == "inspection_required" and told["revision"].startswith("sha256:")
+    assert int(told["runtimeEpoch"]) > int(open_call["card"]["runtimeEpoch"]), (
+        "TR-145: of the owner that refused"
+    )
     assert refused.stderr.endswith(f" next: surefoot recover inspect att_{attempt[-4:]}\n")
     looked = json.loads(world.run("recover", "inspect", attempt, "--json").stdout)
     (call,) = [one for one in looked["calls"] if one["attemptId"] == attempt]

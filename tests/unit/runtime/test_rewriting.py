@@ -373,6 +373,7 @@ def test_tr_96_a_copy_is_never_run_again_in_the_fork() -> None:
         assert answer.status == 409
         row = crew.actions.snapshot()["calls"][0]
         assert row["decision"] != "RETRY" or not crew.actions.standing.plan()[0].runs_again
+        assert crew.controller.resume()["willRunAgain"] == []
         await crew.turn("go on")
         if crew.process is not None:
             crew.process.kill()

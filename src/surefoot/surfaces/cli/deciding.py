@@ -233,9 +233,10 @@ class _Terminal:
 
 async def _decide(desk: Any, verb: str, attempt: str, given: Given, look: Look) -> int:
     """Look where a look is due, ask the person for the word, press once, show the record."""
-    call = call_of(desk.snapshot(), attempt)
+    snapshot = desk.snapshot()
+    call, seen = call_of(snapshot, attempt), {key: snapshot[key] for key in ("runtimeEpoch", "revision")}
     if call is None or not view.is_card(call):
-        known = {"record": (call or {}).get("resolution"), **_proof(call or {}, look)}
+        known = {**seen, "record": (call or {}).get("resolution"), **_proof(call or {}, look)}
         return _refuse({"code": "already_resolved", **known}, given, look, verb=verb)
     person = is_person_here() and not given.as_json and not (given.inspection or given.yes)
     if verb != "inspect" and person:
@@ -249,7 +250,7 @@ async def _decide(desk: Any, verb: str, attempt: str, given: Given, look: Look) 
     elif verb != "inspect":
         missing = _missing(verb, call, given)
         if missing:
-            return _refuse(missing, given, look, call=_named(desk, attempt))
+            return _refuse({**missing, **seen}, given, look, call=_named(desk, attempt))
     inspection = given.inspection or call["inspectionId"]
     status, body = await desk.act(verb, {**call, "inspectionId": inspection}, note=given.note)
     if status == 200 and verb == "retry":
