@@ -128,6 +128,8 @@ class Refusal:
     param: str | None = None
     linked: bool = False
     """The reason speaks of items that belong together (OR-03 to OR-05)."""
+    flap: bool = False
+    """A fault of the client's by its status, a passing one by words its contract lists (RT-06)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +165,8 @@ def diagnose(
     reasons = read_reasons(body, contract)
     kind = _kind(status, body, reasons, contract, complete)
     linked = any(word in text for text in reasons.texts for word in _LINKED)
-    return Refusal(kind, status, reasons.body_kind, reasons.code, reasons.param, linked)
+    flap = kind == "transient" and _has(reasons.texts, contract["errors.flap_text"])
+    return Refusal(kind, status, reasons.body_kind, reasons.code, reasons.param, linked, flap)
 
 
 def certainty(kind: str, status: int | None, findings: Sequence[tuple[str, str]]) -> Certainty:
@@ -432,6 +435,7 @@ def error_of(refusal: Refusal, **facts: Any) -> ProviderError:
         "provider_code": refusal.code,
         "param": refusal.param,
         "linked": refusal.linked,
+        "flap": refusal.flap,
         "transient": refusal.kind in ("transient", "rate"),
         **facts,
     }
@@ -466,12 +470,12 @@ _WORDS: Mapping[str, str] = {
 def next_wait(attempt: int, facts: Mapping[str, Any], *, max_requests: int = MAX_REQUESTS) -> float | None:
     """Seconds to wait before request `attempt + 1` of a step, or None when it must not be sent.
 
-    `attempt` counts the requests already made. A transport fault is asked again once; an overload or
-    a rate limit with growing waits, or as the server told. `x-should-retry: false` is obeyed (PR-5).
+    `attempt` counts the requests already made. A transport fault and a listed flap are asked again once
+    (R0, PR-39); an overload or a rate limit with growing waits, or as the server told. `x-should-retry: false` is obeyed (PR-5).
     """
     if not facts.get("transient") or facts.get("should_retry") is False or attempt >= max_requests:
         return None
-    if facts.get("kind") == "transport" and attempt >= 2:
+    if (facts.get("kind") == "transport" or facts.get("flap")) and attempt >= 2:
         return None
     told = facts.get("retry_after_seconds")
     if told is not None:

@@ -193,6 +193,19 @@ async def test_we_26_a_listed_flap_gets_one_identical_request_and_any_other_none
 
 
 @PEERS
+async def test_we_26_pr_39_a_flap_that_stays_is_asked_for_once_more_and_not_again(
+    peer: Peer, tmp_path: Path
+) -> None:
+    async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
+        emulator.script([LOOK, DONE])
+        emulator.fault(flip="for_ever", count=-1)
+        end = await stand.crew.controller.submit("How many?")
+        bodies = [entry.body_sha for entry in emulator.requests()]
+        assert end.status is TurnStatus.FAILED and len(bodies) == 2 and bodies[0] == bodies[1]
+        assert await stand.records() == []
+
+
+@PEERS
 @pytest.mark.parametrize("automatic", [True, False], ids=["automatic", "explicit"])
 async def test_we_29_a_model_that_repeats_its_calls_runs_no_write_twice_and_its_readings_are_counted(
     automatic: bool, peer: Peer, tmp_path: Path
