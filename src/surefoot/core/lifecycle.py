@@ -210,18 +210,18 @@ def _laid(receipt: Receipt, overlay: Overlay) -> Receipt:
 class _Waiting:
     """A call and what followed it, unread; its receipt is folded when it is asked for."""
 
-    __slots__ = ("_call", "_entry", "later")
+    __slots__ = ("_call", "_first", "_turn_id", "later")
 
-    def __init__(self, entry: Entry, call: Mapping[str, Any]) -> None:
-        self._entry, self._call = entry, call
+    def __init__(self, first: tuple[str, int, int, int, str], turn_id: str, call: Mapping[str, Any]) -> None:
+        self._first, self._turn_id, self._call = first, turn_id, call
         self.later: list[tuple[tuple[int, int, int, str], str]] = []
         """Position, epoch, at_ms, kind and payload text of each further entry."""
 
     def receipt(self) -> Receipt:
-        entry = self._entry
-        receipt = dispatched(entry.session_id, entry.payload["turnId"], self._call, entry)
+        session_id = self._first[0]
+        receipt = dispatched(session_id, self._turn_id, self._call, Entry(*self._first, {}))
         for facts, text in self.later:
-            receipt = advance(receipt, Entry(entry.session_id, *facts, json.loads(text)))
+            receipt = advance(receipt, Entry(session_id, *facts, json.loads(text)))
         return receipt
 
     def mentions(self, word: str) -> bool:
@@ -347,14 +347,14 @@ class Book(Shelf):
             self.apply(entry)
             return
         turn_id = payload.get("turnId", "")
-        first = dataclasses.replace(entry, payload={"turnId": turn_id})
+        first = (entry.session_id, entry.position, entry.epoch, entry.at_ms, entry.kind)
         calls = (payload,) if entry.kind == Kind.DISPATCHED else payload.get("calls") or ()
         for call in calls:
             attempt = call["attemptId"]
             if attempt in self._by_attempt or not may_wait(call):
                 self._put(dispatched(entry.session_id, turn_id, call, entry))
                 continue
-            self._by_attempt.lay(attempt, _Waiting(first, call))
+            self._by_attempt.lay(attempt, _Waiting(first, turn_id, call))
             self._index(attempt, call["callId"], None)
             self._changed[attempt] = None
             self._unsettled.setdefault(attempt)

@@ -32,7 +32,7 @@ _READ = frozenset(
 """The kinds that say something without an attempt."""
 _BEGIN, _KEY = '{"attemptId":"', '"attemptId"'
 _ENDS = ('"state":"succeeded"', '"state":"failed"')
-_TELLING = ('"supersedes"', '"overlays"', '"inspection"')
+_SUPERSEDES, _OVERLAYS, _INSPECTION = '"supersedes"', '"overlays"', '"inspection"'
 """Fields by which an entry of a waiting kind would change more than its own receipt."""
 
 
@@ -49,7 +49,9 @@ def attempt_of(kind: str, text: str) -> str | None:
     attempt = text[len(_BEGIN) : end]
     if "\\" in attempt or (kind == Kind.CLOSED and not text.startswith(_ENDS, end + 2)):
         return None  # an end that is not known may open the call
-    return None if any(word in text for word in _TELLING) else attempt
+    # Three plain looks: `any` takes as long again, and each entry of a session comes by here.
+    telling = _SUPERSEDES in text or _OVERLAYS in text or _INSPECTION in text
+    return None if telling else attempt
 
 
 def may_wait(call: Mapping[str, Any]) -> bool:
