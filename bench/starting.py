@@ -18,6 +18,21 @@ from surefoot.config import load_settings
 
 SUREFOOT = str(Path(sys.executable).parent / "surefoot")
 
+COMPLETION_MS = 100
+COMPLETIONS = (
+    ("completion of commands", "surefoot "),
+    ("completion of open calls", "surefoot recover confirm "),
+    ("completion of sessions", "surefoot session show "),
+    ("completion of models", "surefoot -m "),
+)
+"""What a shell is offered, and the line it is asked for (UX-59)."""
+
+
+def asked(line: str) -> dict[str, str]:
+    """The variables with which bash asks for the words at the end of a line."""
+    place = str(line.count(" "))
+    return {"_SUREFOOT_COMPLETE": "bash_complete", "COMP_WORDS": line, "COMP_CWORD": place}
+
 
 def process(argv: list[str], project: Path, environ: dict[str, str]) -> Case:
     """From the start of a process to its end."""
@@ -53,6 +68,7 @@ async def main(quick: bool) -> None:
             ("`surefoot recover list`, 101 calls, one open", [SUREFOOT, "recover", "list"], 15),
         ]
         cases = {what: process(argv, project, environ) for what, argv, _ in commands}
+        cases |= {what: process([SUREFOOT], project, environ | asked(line)) for what, line in COMPLETIONS}
         await interleaved(cases, 2)  # warm files
         taken = await interleaved(cases, 8 if quick else 20)
     floor = median(taken["bare interpreter"])
@@ -60,6 +76,10 @@ async def main(quick: bool) -> None:
     for what, _, most in commands:
         middle = median(taken[what])
         aim = (f"≤ {most:g} ×", verdict(middle <= most * floor)) if most else ("", "")
+        rows.append((what, ms(middle), ms(percentile(taken[what], 0.95)), f"{middle / floor:.2f}", *aim))
+    for what, _ in COMPLETIONS:
+        middle = median(taken[what])
+        aim = (f"≤ {COMPLETION_MS} ms", verdict(middle * 1000 <= COMPLETION_MS))
         rows.append((what, ms(middle), ms(percentile(taken[what], 0.95)), f"{middle / floor:.2f}", *aim))
     table("Starting", ("what", "p50 ms", "p95 ms", "÷ bare", "aim", "kept"), rows)
 

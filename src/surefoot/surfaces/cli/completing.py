@@ -6,8 +6,10 @@ Reads only, and offers nothing rather than complain: a shell has no place for an
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 
 import click
 
@@ -58,9 +60,9 @@ def _open_calls() -> list[str]:
 
 
 def _models() -> list[str]:
-    from surefoot.surfaces.cli import reading
+    from surefoot.config import load_settings
 
-    endpoints = reading.settings_here().endpoints
+    endpoints = load_settings({}, os.environ, Path.cwd()).endpoints
     return [
         *endpoints,
         *(f"{name}/{endpoint.model}" for name, endpoint in endpoints.items() if endpoint.model),

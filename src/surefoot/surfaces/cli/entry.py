@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
 from surefoot.errors import LedgerError, RecoveryRefused, SessionHeld, Signal, SurefootError, UsageError
 from surefoot.surfaces.cli import completing
@@ -64,6 +65,14 @@ class Lazy(click.Group):
         found = importlib.import_module(f"surefoot.surfaces.cli.{module}")
         command = getattr(found, attribute)
         return command if isinstance(command, click.Command) else None
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names with their help from the table: a shell that asks for them loads no command (UX-59)."""
+        rows = [(name, told) for name, (_, told) in COMMANDS.items() if told and name.startswith(incomplete)]
+        return [
+            *(CompletionItem(name, help=told) for name, told in rows),
+            *click.Command.shell_complete(self, ctx, incomplete),
+        ]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         rows = [(name, help_text) for name, (_, help_text) in COMMANDS.items() if help_text]

@@ -1,6 +1,7 @@
 """Where lines go: data to standard output, words for people to standard error (UX-7).
 
 Owns: the two streams, the language and width of this terminal. Does not own: what is said.
+Loads drawing and words where they are used: help and completion need neither (UX-138).
 """
 
 from __future__ import annotations
@@ -12,9 +13,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from surefoot.surfaces import plain
-from surefoot.surfaces.words import language_of, say
 
 NOT_FOUND = 127
 """Exit code of a shell that found no such command."""
@@ -33,6 +31,9 @@ class Look:
 
 def look_here(language: str = "auto", *, plain_flag: bool = False, colour: str = "auto") -> Look:
     """The look that fits standard error, where people read."""
+    from surefoot.surfaces import plain
+    from surefoot.surfaces.words import language_of
+
     is_terminal = sys.stderr.isatty()
     return Look(
         language=language_of(language, os.environ),
@@ -84,6 +85,9 @@ def headed(rows: Sequence[Sequence[str]], headings: str, language: str, *, cut: 
 
     `cut` ends each line at the edge of the terminal.
     """
+    from surefoot.surfaces import plain
+    from surefoot.surfaces.words import say
+
     if not rows or not sys.stdout.isatty():
         return plain.table(rows)
     named = [say(headings, language).split("|"), *map(list, rows)]
