@@ -61,7 +61,7 @@ def _status(path: Path) -> str:
 
 
 @pytest.mark.parametrize("killed", [True, False], ids=["killed", "left"])
-def test_case_f03_a_killed_chat_gives_the_terminal_back_and_its_job_is_listed(
+def test_case_f03_k09_ux_33_a_killed_chat_gives_the_terminal_back_and_its_job_is_listed(
     world: World, killed: bool
 ) -> None:
     world.model_says(WORK, DONE)
@@ -78,6 +78,12 @@ def test_case_f03_a_killed_chat_gives_the_terminal_back_and_its_job_is_listed(
         wait_for((world.project / "started").exists)
         wait_for(lambda: left_raw(termios.tcgetattr(shell.child_fd)))
         os.kill(chat_below(shell.pid), signal.SIGKILL)
+        shell.expect("ended in the middle of its work")  # K09: by whichever process is left
+        shell.expect("1 may have happened")
+        shell.expect(r"surefoot -r (\S+)")
+        resumed = world.run("session", "show", shell.match.group(1))
+        assert resumed.returncode == 0, resumed.stderr
+        shell.sendline("")
     else:
         shell.sendcontrol("d")
     shell.expect("here> ")

@@ -372,6 +372,11 @@ SENTENCES: Mapping[str, Texts] = {
         "輸入 {word} 以決定：{label}",
     ),
     "type_code": ("Then type the code {code}", "再输入代码 {code}", "再輸入代碼 {code}"),
+    "ended_without_word": (
+        "surefoot ended in the middle of its work; what it had recorded is kept.",
+        "surefoot 在工作途中结束；已记录的内容都保留着。",
+        "surefoot 在工作途中結束；已記錄的內容都保留著。",
+    ),
     "proven_instead": (
         "Nobody decided it: {verifier} proved that it happened ({summary}).",
         "没有人作过决定：{verifier} 证明它已经发生（{summary}）。",

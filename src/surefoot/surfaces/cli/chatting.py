@@ -52,8 +52,8 @@ in your answer, for each thing you say, the attempt id of the read that shows it
 
 def chat_run(wish: Wish) -> int:
     """Chat until the person leaves; the exit code."""
-    with terminal_guard():
-        return asyncio.run(_chat(wish))
+    with terminal_guard() as remember:
+        return asyncio.run(_chat(wish, remember))
 
 
 class _Person:
@@ -317,7 +317,7 @@ class _Driver:
         return [answer("usage", self.wish.look.language, n=len(told), given=given, made=made)]
 
 
-async def _chat(wish: Wish) -> int:
+async def _chat(wish: Wish, remember: Callable[[str], None]) -> int:
     chat_module = importlib.import_module("surefoot.surfaces.chat")
     person = _Person(wish.look)
 
@@ -325,6 +325,7 @@ async def _chat(wish: Wish) -> int:
 
     def notice(seen: Notice) -> None:
         if person.chat is not None:
+            remember(driver.session_id)
             person.chat.notice(seen.kind, seen.facts)
         elif seen.kind == "local_model":
             complain([view.clean(seen.facts["text"])])

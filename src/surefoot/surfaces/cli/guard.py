@@ -1,20 +1,22 @@
 """A small process that gives the terminal back when a chat dies without a chance to do so itself.
 
-Owns: remembering the terminal's modes before a chat, restoring them after its death, and that Ctrl+D typed
-before the first prompt stays a key, where a terminal that reads lines would swallow it. Does not
-own: the chat, which restores the terminal at every end it sees. A shell that edits lines has set modes
-of its own by then; those are recognised by their signals being on, and left alone.
+Owns: remembering the terminal's modes before a chat, restoring them after its death, letting the
+last words be said then (`last_words`, UX-33), and that Ctrl+D typed before the first prompt stays a
+key, where a terminal that reads lines would swallow it. Does not own: the chat, which restores the
+terminal at every end it sees. A shell that edits lines has set modes of its own by then; those are
+recognised by their signals being on, and left alone.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
 import select
 import signal
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -25,21 +27,31 @@ _KEYS = 6
 _NO_KEY = b"\x00"
 _RESET = b"\x1b[?1000l\x1b[?1002l\x1b[?1003l\x1b[?1006l\x1b[?2004l\x1b[?25h\x1b[0m\r\n"
 """Mouse and bracketed paste off, cursor and plain letters on."""
+_ID_BYTES = 64
 _IGNORED = (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGHUP, signal.SIGTERM, signal.SIGTTOU)
 
 
 @contextmanager
-def terminal_guard() -> Iterator[None]:
-    """Watch over the terminal while the chat runs; without a terminal nothing is watched."""
-    guard = _begin()
+def terminal_guard() -> Iterator[Callable[[str], None]]:
+    """Watch over the terminal while the chat runs; without a terminal nothing is watched.
+
+    Gives a function that takes the id of the chat's session, for the last words after its death.
+    """
+    shared = mmap.mmap(-1, _ID_BYTES)  # written by the chat, and read by the guard once that is gone
+    guard = _begin(shared)
+
+    def remember(session_id: str) -> None:
+        shared[:] = session_id.encode()[:_ID_BYTES].ljust(_ID_BYTES, b"\0")
+
     try:
         with _end_of_file_is_a_key():
-            yield
+            yield remember
     finally:
         if guard is not None:
             with suppress(ProcessLookupError):
                 os.kill(guard, signal.SIGKILL)
             os.waitpid(guard, 0)
+        shared.close()
 
 
 @contextmanager
@@ -64,7 +76,7 @@ def _set_end_of_file(terminal: int, key: bytes) -> None:
     termios.tcsetattr(terminal, termios.TCSANOW, modes)
 
 
-def _begin() -> int | None:
+def _begin(shared: mmap.mmap) -> int | None:
     try:
         terminal = sys.stdin.fileno()
         modes = termios.tcgetattr(terminal)
@@ -73,12 +85,12 @@ def _begin() -> int | None:
         return None  # no terminal, or a kernel that cannot tell of a death at once
     guard = os.fork()
     if guard == 0:
-        _watch(chat, terminal, modes)
+        _watch(chat, terminal, modes, shared)
     os.close(chat)
     return guard
 
 
-def _watch(chat: int, terminal: int, modes: list[Any]) -> None:
+def _watch(chat: int, terminal: int, modes: list[Any], shared: mmap.mmap) -> None:
     """Wait for the end of the chat; never returns."""
     try:
         for number in _IGNORED:
@@ -90,12 +102,21 @@ def _watch(chat: int, terminal: int, modes: list[Any]) -> None:
         if left_raw(left):
             termios.tcsetattr(terminal, termios.TCSANOW, modes)
             os.write(terminal, _RESET)
+            _say_last_words(terminal, shared[:].rstrip(b"\0").decode())
         elif left[_KEYS][termios.VEOF] == _NO_KEY:
             _set_end_of_file(terminal, modes[_KEYS][termios.VEOF])
     except (OSError, termios.error):
         pass  # the terminal is gone too
     finally:
         os._exit(0)
+
+
+def _say_last_words(terminal: int, session_id: str) -> None:
+    """Become the program that reads the ledger and says what is open; a forked copy of a chat is no place for it."""
+    if session_id:
+        for number in (1, 2):
+            os.dup2(terminal, number)
+        os.execv(sys.executable, [sys.executable, "-m", "surefoot.surfaces.cli.last_words", session_id])
 
 
 def _close_all_but(*kept: int) -> None:
