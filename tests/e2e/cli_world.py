@@ -41,6 +41,7 @@ class World:
     home: Path
     project: Path
     servers: list[subprocess.Popen[str]] = field(default_factory=list)
+    started: list[subprocess.Popen[str]] = field(default_factory=list)
     more: dict[str, str] = field(default_factory=dict)
 
     def model_says(self, *steps: dict[str, Any]) -> None:
@@ -74,11 +75,13 @@ class World:
         return ended
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
-        """Start one command line."""
-        return subprocess.Popen(
+        """Start one command line; it ends with the world at the latest, also when a test gave up half way."""
+        run = subprocess.Popen(
             [*SUREFOOT, *arguments], cwd=self.project, env=self.environ, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
+        self.started.append(run)
+        return run
 
     def close(self) -> None:
         """End the servers, and the commands of killed runs, which outlive their agents by design."""
@@ -88,6 +91,12 @@ class World:
                     os.kill(int(process.name), signal.SIGKILL)
             except (OSError, RuntimeError):
                 continue  # it ended meanwhile, or is not ours to look at
+        for run in self.started:
+            run.kill()
+            run.wait(timeout=SECONDS)
+            for stream in (run.stdout, run.stderr):
+                if stream is not None:
+                    stream.close()
         for server in self.servers:
             server.terminate()
             server.communicate(timeout=SECONDS)
