@@ -195,3 +195,17 @@ def test_pr_31_pr_82_a_refusal_says_in_words_what_is_wrong_and_keeps_the_offer(
     assert told["code"] == "recovery_unavailable" and told["message"].endswith(".")
     assert told["incident"]["offered"] is True
     assert world.run("recover", "context").returncode == 0
+
+
+def test_ux_131_the_next_line_says_what_was_sent_differently_and_the_card_what_is_only_advice(
+    world: World, emulator: EmulatorProcess
+) -> None:
+    offered = world.run("-p", "look at a.txt").stderr
+    assert "(tool rounds told as facts: 1)" in offered and "is advice to the model" in offered
+    done = world.run("recover", "context")
+    short = records(world)[-1]["id"][-4:]
+    assert done.stderr == (
+        "The history is sent once more with changes on the copy (tool rounds told as facts: 1). "
+        f"The one recovery of inc_{short} is spent.\n"
+    )
+    assert "is advice to the model" in world.run("recover", "context").stderr

@@ -55,6 +55,8 @@ class Prepared:
     frozen: Any
     record: str
     window: Window
+    changes: Mapping[str, int]
+    """How many messages each repair of it changes."""
 
 
 @dataclass(slots=True)
@@ -82,6 +84,11 @@ def discarded(step_id: str, reason: str, incident_id: str | None = None) -> Noti
     """What was shown of a step's candidate does not count (PR-64)."""
     about = {} if incident_id is None else {"incidentId": incident_id}
     return Notice("discard", {"stepId": step_id, "reason": reason, **about})
+
+
+def recovered(incident_id: str, changes: Mapping[str, int]) -> Notice:
+    """What the one request of an incident sends differently, told once its account is durable (UX-131)."""
+    return Notice("recovered_request", {"incidentId": incident_id, "changes": dict(changes)})
 
 
 class Incidents:
@@ -264,7 +271,7 @@ class Incidents:
             raise refused.error from failure
         self.window = Window.over(refused.step.messages, self.session.book)
         self._notify(discarded(refused.step.step_id, "replay_refused", record["id"]))
-        self._notify(Notice("recovered_request", {"incidentId": record["id"], "repairs": len(plan.added)}))
+        self._notify(recovered(str(record["id"]), counts_of(plan.added)))
         refused.repaired_in_step = True
         return await self._sent(record["id"], frozen, refused.step, replaying)
 
@@ -427,7 +434,8 @@ class Incidents:
         }
         host = {"turnId": turn_id, "text": text, "prompt": restated.PROMPT_VERSION}
         drafts = (self.records.changed(newest, consumed), Draft(Kind.HOST, host))
-        return Prepared(drafts, frozen, newest.id, Window.over(messages[:prefix], self.session.book))
+        window = Window.over(messages[:prefix], self.session.book)
+        return Prepared(drafts, frozen, newest.id, window, counts_of(plan.added))
 
     async def commit(
         self, prepared: Prepared, before: Sequence[Draft], after: Sequence[Draft]
@@ -452,6 +460,7 @@ class Incidents:
         if isinstance(answer, NotAppended):
             return Refusal("recovery_stale", "history_moved")
         self.window = prepared.window
+        self._notify(recovered(prepared.record, prepared.changes))
         return None
 
     async def send(self, prepared: Prepared, step: Step) -> Reply:

@@ -45,11 +45,13 @@ def lines(card: Mapping[str, Any], language: str) -> list[str]:
     counts = {"done": card.get("done_calls") or 0, "open": card.get("open_calls") or 0}
     shown.append(_told(LINES["done"], language, **counts))
     if card.get("offered"):
-        shown.append(_told(LINES["offer"], language, changes=_changes(card, language)))
-        shown.append(_told(LINES["press"], language))
+        shown.append(_told(LINES["offer"], language, changes=changes_of(card, language)))
+        shown += [_told(LINES["press"], language), _told(LINES["advice"], language)]
     elif card.get("state") == "consumed":
         outcome = OUTCOMES.get(str(card.get("outcome")), OUTCOMES["none"])
         shown.append(_told(LINES["spent"], language, outcome=_told(outcome, language)))
+        if card.get("origin") != "regeneration":
+            shown.append(_told(LINES["advice"], language))
     else:
         shown.append(why_not(card.get("reason_not_offered"), language))
     ways = ", ".join(_told(WAYS[way], language) for way in card.get("ways") or () if way in WAYS)
@@ -58,8 +60,9 @@ def lines(card: Mapping[str, Any], language: str) -> list[str]:
 
 def row(found: IncidentRow, language: str) -> str:
     """One incident as a row of a history, with id and kind (PR-83)."""
-    kind = found.kind if found.kind in KINDS else "regeneration" if not found.kind else "other"
-    return _told(LINES[f"row_{found.state}"], language, incident=clean(found.incident_id), kind=kind)
+    kind = found.kind if found.kind in KINDS else "other"
+    key = f"row_{found.state}" if found.kind else "row_regeneration"
+    return _told(LINES[key], language, incident=clean(found.incident_id), kind=kind)
 
 
 def row_data(found: IncidentRow) -> dict[str, Any]:
@@ -79,9 +82,12 @@ def why_not(reason: Any, language: str) -> str:
     return _told(NOT_OFFERED.get(str(reason), NOT_OFFERED["unavailable"]), language)
 
 
-def _changes(card: Mapping[str, Any], language: str) -> str:
+def changes_of(card: Mapping[str, Any], language: str) -> str:
+    """What a recovery sends differently, in counts (UX-124, UX-131)."""
     counts = card.get("changes") or {}
-    told = [_told(LINES[_CHANGES[rid]], language, n=n) for rid, n in counts.items() if rid in _CHANGES]
+    told = [
+        _told(LINES[_CHANGES.get(rid, "other")], language, n=n, rid=clean(rid)) for rid, n in counts.items()
+    ]
     return ", ".join(told) or "-"
 
 

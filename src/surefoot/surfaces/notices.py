@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from surefoot.core.canonical import short_id
+from surefoot.surfaces.incident_card import changes_of
 from surefoot.surfaces.view import clean, summary_of
 from surefoot.surfaces.words import LANGUAGES, mark, refusal, say
 from surefoot.surfaces.words_notices import NOTICES
@@ -94,7 +95,8 @@ def _repeated(facts: Facts, language: str) -> dict[str, Any]:
 
 
 def _recovered(facts: Facts, language: str) -> dict[str, Any]:
-    return {"repairs": facts.get("repairs", 0), "incident": short_id(str(facts.get("incidentId") or "inc_"))}
+    incident = short_id(str(facts.get("incidentId") or "inc_"))
+    return {"changes": changes_of(facts, language), "incident": incident}
 
 
 def _hosted(facts: Facts, language: str) -> dict[str, Any]:

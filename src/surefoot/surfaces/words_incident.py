@@ -154,6 +154,11 @@ LINES: Mapping[str, Texts] = {
         "{incident} {kind}：被拒绝，唯一的恢复机会已用完",
         "{incident} {kind}：被拒絕，唯一的復原機會已用完",
     ),
+    "row_regeneration": (
+        "{incident}: a reply without the reasoning that is asked for later; it was asked for once more",
+        "{incident}：回复缺少之后会要求的推理，已再请求一次",
+        "{incident}：回覆缺少之後會要求的推理，已再請求一次",
+    ),
     "row_expired": (
         "{incident} {kind}: refused; it can no longer be recovered",
         "{incident} {kind}：被拒绝，已不能再恢复",
@@ -176,9 +181,15 @@ LINES: Mapping[str, Texts] = {
     "endpoint": ("endpoint {value}", "端点 {value}", "端點 {value}"),
     "contract": ("contract {value}", "契约 {value}", "契約 {value}"),
     "done": (
-        "Done so far: {done} calls; may have happened: {open}.",
+        "Calls done so far: {done}; may have happened: {open}.",
         "已完成 {done} 次调用；可能已发生 {open} 次。",
         "已完成 {done} 次呼叫；可能已發生 {open} 次。",
+    ),
+    "advice": (
+        "Not to repeat finished work is advice to the model; a call it repeats all the same is answered from its "
+        "receipt, or counted.",
+        "不重复已完成的工作只是给模型的建议；它仍重复的调用由回执回答，或计入次数。",
+        "不重複已完成的工作只是給模型的建議；它仍重複的呼叫由回執回答，或計入次數。",
     ),
     "ways": ("What else can be done: {ways}.", "其他办法：{ways}。", "其他辦法：{ways}。"),
     "spent": (
@@ -186,8 +197,9 @@ LINES: Mapping[str, Texts] = {
         "这次事件的唯一请求已处理：{outcome}。",
         "這次事件的唯一請求已處理：{outcome}。",
     ),
-    "carrier": ("reasoning left out of {n}", "{n} 处省略推理", "{n} 處省略推理"),
-    "segment": ("{n} tool rounds told as facts", "{n} 轮工具调用改为事实", "{n} 輪工具呼叫改為事實"),
-    "ids": ("item ids left out of {n}", "{n} 处省略条目标识", "{n} 處省略項目識別碼"),
+    "carrier": ("messages without their reasoning: {n}", "{n} 处省略推理", "{n} 處省略推理"),
+    "segment": ("tool rounds told as facts: {n}", "{n} 轮工具调用改为事实", "{n} 輪工具呼叫改為事實"),
+    "ids": ("messages without item ids: {n}", "{n} 处省略条目标识", "{n} 處省略項目識別碼"),
+    "other": ("{rid} on messages: {n}", "{n} 处应用 {rid}", "{n} 處套用 {rid}"),
     "blocks": ("foreign blocks dropped by the service", "由服务端丢弃外来块", "由服務端丟棄外來區塊"),
 }

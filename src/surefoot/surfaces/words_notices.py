@@ -185,9 +185,9 @@ NOTICES: Mapping[str, Texts] = {
         "這次復原的記錄無法寫入：{cause}",
     ),
     "recovered_request": (
-        "The history was sent once more with {repairs} changes on the copy. The one recovery of {incident} is spent.",
-        "历史已再发送一次，副本上有 {repairs} 处改动。{incident} 唯一的恢复机会已用完。",
-        "歷史已再送出一次，副本上有 {repairs} 處改動。{incident} 唯一的復原機會已用完。",
+        "The history is sent once more with changes on the copy ({changes}). The one recovery of {incident} is spent.",
+        "历史再发送一次，副本上有改动（{changes}）。{incident} 唯一的恢复机会已用完。",
+        "歷史再送出一次，副本上有改動（{changes}）。{incident} 唯一的復原機會已用完。",
     ),
     "background_end": (
         "{command} ({attempt}), which ran in the background, has ended: {end} Log: {log}",

@@ -52,7 +52,7 @@ def parted(words: Sequence[str]) -> tuple[str | None, str]:
 
 async def _recover(incident_id: str | None, guidance: str, session: str | None, *, as_json: bool) -> int:
     # A list of open calls must load neither a model client nor the words of an incident.
-    from surefoot.surfaces import incident_card, verdict
+    from surefoot.surfaces import incident_card, notices, verdict
     from surefoot.surfaces.cli import running
 
     settings = reading.settings_here()
@@ -67,7 +67,12 @@ async def _recover(incident_id: str | None, guidance: str, session: str | None, 
         go_on=session is None,
         resume=session,
     )
-    async with running.opened(wish) as opened:
+
+    def told(notice: Any) -> None:
+        line = notices.line(notice.kind, notice.facts, look.language)
+        complain([line] if line else [])
+
+    async with running.opened(wish, on_notice=None if as_json else told) as opened:
         controller = opened.controller
         done = await controller.recover_context(incident_id, guidance)
         card = await controller.incidents.card()
