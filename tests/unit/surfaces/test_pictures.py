@@ -147,3 +147,32 @@ def test_ux_132_a_session_in_which_nothing_ran_says_so() -> None:
     run = pictures.run_of(SESSION, [], [])
     assert pictures.timeline_text(run, "en") == [words.say("nothing_ran", "en")]
     assert words.say("nothing_ran", "en") in pictures_svg.timeline_svg(run, "en", clock=clock)
+
+
+@pytest.mark.parametrize("language", words.LANGUAGES)
+@pytest.mark.parametrize(
+    "display",
+    [
+        '{"command":"login --password [redacted]"}',
+        '{"path":"a.txt","token":"[redacted]"}',
+        "login [redacted]",
+        None,
+    ],
+)
+def test_ux_133_no_picture_shows_an_argument_that_a_card_would_hide(
+    language: str, display: str | None
+) -> None:
+    """In any form a picture takes: what stands in the arguments themselves is never read."""
+    secret = "hunter2-hunter2"
+    arguments = f'{{"command": "login --password {secret}", "path": "a.txt", "token": "{secret}"}}'
+    hidden = [
+        receipt(1, "unknown", 4, 9, arguments=arguments, argumentsDisplay=display, reason="owner_died"),
+        receipt(2, "succeeded", 5, 6, arguments=arguments, argumentsDisplay=display),
+    ]
+    run = pictures.run_of(SESSION, [entry(1, 0, Kind.USER, text="go"), entry(2, 9, Kind.HOST)], hidden)
+    forms = [
+        *pictures.timeline_text(run, language, columns=200), pictures.strip_text(run), str(pictures.facts(run)),
+        *(pictures_svg.timeline_svg(run, language, width=4000, theme=one) for one in pictures_svg.THEMES),
+        pictures_svg.strip_svg(run, language),
+    ]  # fmt: skip
+    assert not [form for form in forms if secret in form]
