@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -76,7 +77,9 @@ def stage(text: str, folder: Path) -> Iterator[dict[str, str]]:
     bin_folder = folder / "bin"
     bin_folder.mkdir()
     start = bin_folder / "surefoot"
-    start.write_text(f"#!{sys.executable}\nfrom surefoot.surfaces.cli import main\nmain()\n")
+    # No interpreter line of its own: the path of an interpreter may have a space.
+    program = "from surefoot.surfaces.cli import main; main()"
+    start.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -c "{program}" "$@"\n')
     start.chmod(0o755)
     environ = {"PATH": f"{bin_folder}:{os.environ['PATH']}", "HOME": str(home), "LANG": "C.UTF-8",
                "SUREFOOT_HOME": str(home / ".surefoot"), "TERM": "dumb", "COLUMNS": "100"}  # fmt: skip
