@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from surefoot.testing.emulator.__main__ import main
 from surefoot.testing.emulator.server import Emulator
 
 ASKED = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
@@ -110,3 +111,11 @@ async def test_we_7_no_header_that_carries_a_key_is_logged() -> None:
         await client.post("/openai/v1/chat/completions", json=ASKED, headers=sent)
         log = (await client.get("/_ctl/log")).text
         assert "secret-" not in log and "some-beta" in log and "2023-06-01" in log
+
+
+def test_we_3_no_url_is_printed_that_no_profile_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["--profile", "anthropic", "--wire", "chat"])
+    told = capsys.readouterr()
+    assert ended.value.code == 2 and told.out == ""
+    assert "--profile anthropic speaks anthropic, not chat." in told.err

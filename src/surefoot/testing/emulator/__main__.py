@@ -63,7 +63,16 @@ def _told(error: Exception, options: Any) -> str:
     return f"{error}"
 
 
+def _wire(options: Any) -> str:
+    """The wire whose URL is printed. Raises `ValueError` for one that the profile does not speak."""
+    spoken = [wire for wire in WIRES if options.profile in WIRES[wire]]
+    if options.wire is not None and options.wire not in spoken:
+        raise ValueError(f"--profile {options.profile} speaks {', '.join(spoken)}, not {options.wire}.")
+    return str(options.wire or spoken[0])
+
+
 async def _serve(options: Any) -> None:
+    wire = _wire(options)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -73,7 +82,6 @@ async def _serve(options: Any) -> None:
             _load(emulator, json.loads(options.script.read_text(encoding="utf-8")))
         if options.until_stdin_closes:
             await _watch_stdin(stop)
-        wire = options.wire or next(wire for wire in WIRES if options.profile in WIRES[wire])
         print(emulator.base_url(options.profile, wire=wire), flush=True)
         await stop.wait()
 
