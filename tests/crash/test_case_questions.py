@@ -1,6 +1,6 @@
 """Cases of family E: a question is a durable record, and silence is never consent.
 
-Covered where they belong: e12 by the changes of hooks (TR-24), e18 and e19 by the guard of keys
+Covered where they belong: e12 with the other drifts (`e2e/test_case_drift.py`), e18 and e19 by the guard of keys
 in the terminal (UX-71 to UX-73). The rows about a page or an editor wait for those rooms.
 """
 

@@ -147,6 +147,38 @@ def test_case_b23_a_failure_inside_a_batch_keeps_its_call_and_says_what_it_was(s
     assert "missing.txt" in results[asked[1]["id"]]
 
 
+def rows(site: Site) -> list[tuple[Any, ...]]:
+    (path,) = site.root.rglob("ledger.db")
+    with closing(sqlite3.connect(path)) as ledger:
+        return ledger.execute("SELECT key, kind, head, salt, payload FROM entries ORDER BY key").fetchall()
+
+
+@pytest.mark.parametrize("seam", ["append[assistant].after", "tool[pay].after_effect", CLOSED])
+def test_case_b03_a_repair_is_made_on_the_copy_for_the_wire_and_changes_no_entry(
+    site: Site, seam: str
+) -> None:
+    site.script(batch(site), TELLS)
+    assert site.run(prompts=("go",), kill_at=1, only=(seam,)).killed
+    before = rows(site)
+    went_on(site)
+    went_on(site)
+    assert rows(site)[: len(before)] == before
+
+
+def test_case_b08_the_exit_record_of_a_command_that_outlived_its_agent_settles_its_call(site: Site) -> None:
+    command = "while ! test -e go; do sleep 0.01; done; echo made"
+    site.script({"calls": [call("shell", command=command)]}, TELLS)
+    at = {"kill_at": 1, "only": ("append[attempt.process].after",)}
+    assert site.run(prompts=("go",), **at).killed
+    (running,) = site.again(verify=False).report["receipts"]
+    assert running["state"] == "unknown", "it runs on, and is not told as running for ever"
+    (site.project / "go").touch()
+    site.quiet()
+    ended = went_on(site)
+    assert told(ended) == [("succeeded", None)]
+    assert "made" in ended.report["receipts"][0]["result"]["text"]
+
+
 @pytest.mark.parametrize("gone", ["assistant", "attempt.closed", "last"])
 def test_case_b19_b21_an_entry_that_is_missing_is_named_and_never_passed_over(site: Site, gone: str) -> None:
     site.script(batch(site), TELLS)

@@ -1,7 +1,7 @@
 """Cases of family D: a store that fails is told, keeps what it has, and grows in a line.
 
-Covered where they belong: d06 by the conformance suite (entries of a newer kind survive), d11 by
-the four answers of opening, d04 and d05 for every byte by the bit and tail tests of the matrix.
+Covered where they belong: d06, d11, d15 and d16 in `test_case_known.py`, d13 in `e2e/test_case_drift.py`,
+d18 in `test_case_hosts.py`, d04 and d05 for every byte by the bit and tail tests of the matrix.
 """
 
 from __future__ import annotations

@@ -199,3 +199,28 @@ def test_case_h02_after_a_failure_the_same_key_is_used_again_only_where_it_is_ta
         ended = site.run(prompts=("go",), flags=sink_service(site, **LIVES, key_after_failure=accepts))
     assert len(lines) == len(keys) == 1 + accepts and len(set(keys)) == 1
     assert ended.report["receipts"][-1]["state"] == ("succeeded" if accepts else "failed")
+
+
+@pytest.mark.parametrize("status", ["303 See Other", "307 Temporary Redirect"])
+def test_case_h05_an_effect_and_then_a_redirect_that_leads_nowhere_is_never_told_as_not_sent(
+    site: Site, status: str
+) -> None:
+    """The far side acts and sends the client elsewhere: to a dead port, or to a line that breaks."""
+    dead, acted = closed_port(), list[int]()
+
+    def acts(line: socket.socket) -> None:
+        line.recv(1 << 16)
+        if acted:
+            return reset(line)
+        acted.append(1)
+        where = "/again" if status.startswith("307") else f"http://127.0.0.1:{dead}/"
+        head = f"HTTP/1.1 {status}\r\nlocation: {where}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        return line.sendall(head.encode())
+
+    with breaking(acts) as (url, lines):
+        site.script({"calls": [post(site, url)]}, TELLS)
+        ended = site.run(prompts=("go",), flags=OFFERED)
+    (receipt,) = ended.report["receipts"]
+    assert acted and receipt["effectTrace"] != "none" and "not sent" not in ended.report["said"][1]
+    assert receipt["state"] == ("unknown" if status.startswith("307") else "succeeded")
+    assert len(lines) == (2 if status.startswith("307") else 1), "a write follows no redirect to elsewhere"
