@@ -104,3 +104,23 @@ def test_ux_54_export_in_a_chat_writes_a_new_file_without_secrets(world: World) 
     assert leave(child) == 0
     text = (world.project / "talk.md").read_text()
     assert "All finished." in text and "swordfish99" not in text
+
+
+def test_ux_16_ux_157_ctrl_t_names_what_runs_in_the_background(world: World) -> None:
+    serve = {
+        "calls": [{"name": "shell", "args": {"command": "touch up; exec sleep 300", "background": True}}]
+    }
+    world.model_says(serve, DONE)
+    child = pexpect.spawn(
+        SUREFOOT[0], [*SUREFOOT[1:], "--yolo"], cwd=str(world.project), env=world.environ, encoding="utf-8",
+        dimensions=(50, 100), timeout=30,
+    )  # fmt: skip
+    child.expect(">")
+    child.send("\x14")
+    child.expect("nothing runs in the background")
+    child.send("serve it\r")
+    child.expect("All finished.")
+    child.send("\x14")
+    child.expect(r"▸ sleep 300 · pid \d+ · \d+ s · log")
+    child.expect("surefoot recover process att_.* kill")
+    assert leave(child) == 0

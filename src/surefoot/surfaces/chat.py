@@ -436,6 +436,10 @@ class Chat:
             lines = list(self.transcript)
             run_in_terminal(lambda: self.screen.write("\n".join(lines)))
 
+        @keys.add("c-t")
+        def processes(event: KeyPressEvent) -> None:
+            self.show("/processes")
+
         @keys.add("?", filter=Condition(lambda: self._line_is_empty() and self.cards.keys.call is None))
         def help_line(event: KeyPressEvent) -> None:
             self.say(*key_help(self.screen.language))

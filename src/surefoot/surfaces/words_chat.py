@@ -42,6 +42,11 @@ SLASH: Mapping[str, Texts] = {
         "把本会话写入 FILE.md 或 FILE.json，已移除密钥",
         "把本工作階段寫入 FILE.md 或 FILE.json，已移除金鑰",
     ),
+    "/processes": (
+        "what runs in the background (also Ctrl+T)",
+        "在后台运行的命令（也可按 Ctrl+T）",
+        "在背景執行的命令（也可按 Ctrl+T）",
+    ),
     "/clear": ("start a new session", "开始新会话", "開始新的工作階段"),
     "/compact": (
         "put notes in the place of earlier messages, for the model",
@@ -168,6 +173,7 @@ ANSWERS: Mapping[str, Texts] = {
         "{messages} 則訊息 · 上一次請求 {tokens} token",
     ),
     "instructions": ("instructions: {file}", "说明文件：{file}", "說明檔案：{file}"),
+    "no_process": ("nothing runs in the background", "后台没有任何运行", "背景沒有任何執行"),
     "not_sent": (
         "these words went to no model; say them again when you come back:",
         "这些话没有发给模型；回来时请再说一次：",

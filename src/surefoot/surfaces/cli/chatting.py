@@ -218,6 +218,9 @@ class _Driver:
             from surefoot.surfaces.cli.doctor import lines
 
             return await asyncio.to_thread(lines)
+        if word == "/processes":
+            running_now = _background(self.snapshot()["background"], self.wish.look)
+            return running_now or [answer("no_process", self.wish.look.language)]
         if word == "/diff":
             styled = diff_line if self.wish.look.colour else str
             return await chat_shows.diff_lines(self.wish.directory, self.wish.look.language, styled)
