@@ -589,9 +589,3 @@ def examine(settings: Settings) -> None:
             contracts.resolve(endpoint.contract, [own] if own.is_dir() else [])
     if settings.model and settings.model.partition("/")[0] not in VENDOR_KEYS:
         settings.chosen()
-
-
-def contract_table(identity: str, settings: Settings) -> list[list[str]]:
-    """Rows of `surefoot contract show`."""
-    own = settings.places.settings_folder / "contracts"
-    return [[line] for line in contracts.show(identity, [own] if own.is_dir() else [])]
