@@ -209,3 +209,12 @@ def test_ux_131_the_next_line_says_what_was_sent_differently_and_the_card_what_i
         f"The one recovery of inc_{short} is spent.\n"
     )
     assert "is advice to the model" in world.run("recover", "context").stderr
+
+
+def test_case_s02_pr_69_a_turn_that_stops_says_its_reason_in_words(world: World) -> None:
+    world.model_says({"text": ""}, {"text": ""})
+    assert "the model answered twice without a word." in world.run("-p", "go").stderr
+    wrong = {"calls": [{"name": "read", "args": {}}]}
+    world.model_says(wrong, wrong, wrong, DONE)
+    ended = world.run("-p", "go")
+    assert ended.returncode == 1 and "three times for the same invalid call." in ended.stderr

@@ -245,7 +245,8 @@ class Chat:
             if error is not None:
                 self.say(f"{error.facts.get('code') or error.code}: {view.clean(error.message)}")
             else:
-                self.say(say("end_during_execution", self.screen.language, reason=view.clean(end.reason)))
+                why = notices.why_ended(end.reason, self.screen.language)
+                self.say(say("end_during_execution", self.screen.language, reason=why))
             if error is not None:
                 self.say(say("end_next", self.screen.language, command=next_of(error)))
 

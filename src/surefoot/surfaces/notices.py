@@ -48,6 +48,12 @@ def line(kind: str, facts: Facts, language: str, *, ascii_only: bool = False) ->
     return sentence(kind, language, **(fill(facts, language) if fill else _plain(facts, language)))
 
 
+def why_ended(reason: str | None, language: str) -> str:
+    """Why a turn ended without an error: in words where there are some, else as recorded (S-02, S-24, PR-69)."""
+    key = f"ended_{reason}"
+    return sentence(key, language) if key in NOTICES else clean(reason or "?")
+
+
 def sentence(key: str, language: str, **values: Any) -> str:
     """A text of the table of notices with its values."""
     return NOTICES[key][LANGUAGES.index(language)].format(**values)

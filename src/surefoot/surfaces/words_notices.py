@@ -126,6 +126,21 @@ NOTICES: Mapping[str, Texts] = {
         "模型没有回答任何内容，正在再问一次。",
         "模型沒有回答任何內容，正在再問一次。",
     ),
+    "ended_empty_reply": (
+        "the model answered twice without a word",
+        "模型两次没有回答任何内容",
+        "模型兩次沒有回答任何內容",
+    ),
+    "ended_output_limit": (
+        "the reply was cut at the output limit before it said anything; a lower effort or a larger limit helps",
+        "回复在说出任何内容之前就在输出上限处被截断；降低思考强度或提高上限会有帮助",
+        "回覆在說出任何內容之前就在輸出上限處被截斷；降低思考強度或提高上限會有幫助",
+    ),
+    "ended_invalid_call_repeated": (
+        "the model asked three times for the same invalid call",
+        "模型三次请求同一个无效调用",
+        "模型三次請求同一個無效呼叫",
+    ),
     "hosted_unasked": (
         "The provider ran tools of its own that this request had not switched on: {kinds}. No receipt tells of them.",
         "服务商运行了此请求未启用的自有工具：{kinds}。没有回执记录它们做了什么。",

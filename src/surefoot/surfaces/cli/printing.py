@@ -349,7 +349,8 @@ class _Run:
         if error is not None:
             why = f"{error.facts.get('code') or error.code}: {view.clean(error.message)}"
         else:
-            told = say(f"end_{key}", language, reason=self.ending.reason or key, n=len(cards))
+            reason = notices.why_ended(self.ending.reason or key, language)
+            told = say(f"end_{key}", language, reason=reason, n=len(cards))
             why = f"{CODES[key]}: {told}" if key in CODES else told
         command = cards[0]["command"] if cards else self._way_on(document)
         why += "" if why.endswith((".", "?", "!", "。")) else "."
