@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from surefoot.core.incident import incidents_of
 from surefoot.errors import SessionMissing
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import complain, look_here, say_json, say_lines
@@ -91,6 +90,8 @@ async def _recover(incident_id: str | None, guidance: str, session: str | None, 
 
 async def _as_asked(settings: Settings, session: str | None) -> Settings:
     """The settings with the model and effort that the refused run's own flags had named (PR-1)."""
+    from surefoot.core.incident import incidents_of
+
     try:
         place, row = await reading.find_session(settings, session)
     except SessionMissing:
