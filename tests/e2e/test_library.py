@@ -95,6 +95,32 @@ def test_ux_102_an_unknown_outcome_is_no_error_that_retry_settings_list() -> Non
     assert not issubclass(surefoot.OutcomeUnknown, others)
 
 
+async def test_ux_102_the_original_error_is_the_cause(tmp_path: Path) -> None:
+    async def torn(label: str) -> str:
+        raise ConnectionResetError("reset by the bank")
+
+    async def wrong(label: str) -> str:
+        raise surefoot.ToolError("no such account", effect_trace="none")
+
+    async with surefoot.open(tmp_path, ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        with pytest.raises(surefoot.OutcomeUnknown) as unknown:
+            await session.guard(torn, effect="NON_IDEMPOTENT", reach=["host:bank"])(label="a")
+        assert isinstance(unknown.value.__cause__, ConnectionResetError)
+        with pytest.raises(surefoot.ToolError) as failed:
+            await session.guard(wrong, effect="READ_ONLY")(label="a")
+        assert str(failed.value.__cause__).startswith("no such account")
+
+
+def test_ux_102_the_original_error_of_a_blocking_function_is_the_cause(tmp_path: Path) -> None:
+    def torn(label: str) -> str:
+        raise ConnectionResetError("reset by the bank")
+
+    with surefoot.open(tmp_path, ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        with pytest.raises(surefoot.OutcomeUnknown) as unknown:
+            session.guard(torn, effect="NON_IDEMPOTENT", reach=["host:bank"])(label="a")
+        assert isinstance(unknown.value.__cause__, ConnectionResetError)
+
+
 def test_the_facade_is_small_and_every_name_of_it_exists() -> None:
     assert len(surefoot.__all__) <= 45
     for name in surefoot.__all__:

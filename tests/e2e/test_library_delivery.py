@@ -23,7 +23,7 @@ PROGRAM = """
 import os, sys, signal, surefoot
 from surefoot.runtime.guarded import Guarded
 if os.environ.get("DIE"):
-    async def told(self, receipt):
+    async def told(self, receipt, raised=None):
         os.kill(os.getpid(), signal.SIGKILL)  # the receipt is closed, and nobody has read the result
     Guarded._told = told
 def charge(amount: int):

@@ -43,7 +43,7 @@ NOT_A_TOOL_ERROR = frozenset(
 """Refusals that say nothing bad about the tool or its arguments (TR-84)."""
 
 WHY_UNKNOWN: Mapping[str, str] = {
-    "cancelled": "Stop was pressed while it ran.",
+    "cancelled": "The turn was stopped while it ran.",
     "time_limit": "Its time limit was reached while it ran.",
     "connection_lost": "The connection was lost before its reply was complete.",
     "process_signal": "Its process was ended by a signal.",

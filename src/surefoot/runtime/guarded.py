@@ -33,7 +33,7 @@ from surefoot.runtime.delivery import READER, Delivery
 from surefoot.runtime.inspection import inspect
 from surefoot.runtime.live import Batch, Call
 from surefoot.runtime.session import Session
-from surefoot.runtime.tools import Tool
+from surefoot.runtime.tools import Arguments, Body, LiveAttempt, Outcome, SyncBody, Tool
 
 _FENCED = frozenset({"fenced", "confirmed_effect", "look_first", "batch_dependency"})
 _NOT_DURABLE = frozenset({"receipt_not_durable", "lease_lost"})
@@ -149,10 +149,12 @@ class Guarded:
         looked = self.barrier.look(Call(self._turn_id, call_id, attempt_id, tool.name, text))
         if identity is None:
             looked = replace(looked, undelivered=delivery.unheard(looked))
+        raised: list[BaseException] = []
+        looked = replace(looked, tool=looked.tool and _telling(looked.tool, raised))
         with delivery.on_the_way(attempt_id):
             receipt = await self.barrier.run(looked, Batch())
             if receipt.reason != "answered_from_receipt" or looked.undelivered is None:
-                return await self._told(receipt)
+                return await self._told(receipt, raised[0] if raised else None)
         with delivery.on_the_way(looked.undelivered):
             return await self._told(self.session.book.get(looked.undelivered) or receipt)
 
@@ -166,8 +168,11 @@ class Guarded:
         digest = hashlib.sha256(f"{self.session.session_id}/{identity}".encode()).digest()
         return make_id("cal", int.from_bytes(digest[:6], "big"), int.from_bytes(digest[6:16], "big"))
 
-    async def _told(self, receipt: Receipt) -> str:
-        """The result of a settled call as a value, or the exception that says what is known."""
+    async def _told(self, receipt: Receipt, raised: BaseException | None = None) -> str:
+        """The result of a settled call as a value, or the exception that says what is known.
+
+        What the body `raised` becomes its `__cause__`, so that a traceback shows both (UX-102).
+        """
         stored = {}
         if receipt.result_ref is not None:
             content = await self.session.ledger.get_blob(receipt.result_ref)
@@ -178,14 +183,16 @@ class Guarded:
             return told.text
         name = receipt.tool or receipt.asked_name
         if receipt.state is State.UNKNOWN:
-            raise self._unknown(receipt, name)
+            raise self._unknown(receipt, name) from raised
         facts: dict[str, Any] = {"receipt": receipt.to_json(), "attempt_id": receipt.attempt_id, "tool": name}
         if receipt.reason in _FENCED:
             raise WriteFenced(told.text, next_command="surefoot recover list", **facts)
         if receipt.reason in _NOT_DURABLE:
             raise ReceiptNotWritten(told.text, next_command="surefoot doctor", **facts)
         trace = "none" if receipt.effect_trace is None else receipt.effect_trace.value
-        raise ToolError(told.text, kind=receipt.error_kind or receipt.reason, effect_trace=trace, **facts)
+        raise ToolError(
+            told.text, kind=receipt.error_kind or receipt.reason, effect_trace=trace, **facts
+        ) from raised
 
     def _unknown(self, receipt: Receipt, name: str) -> OutcomeUnknown:
         command = f"surefoot recover {short_id(receipt.attempt_id)}"
@@ -205,6 +212,42 @@ class Guarded:
         error.add_note(f"  receipt   {receipt.attempt_id} · no result was written · cause: {receipt.reason}")
         error.add_note(f"  Do not retry. Decide first:  {command}   ·   {error.code}")
         return error
+
+
+def _telling(tool: Tool, raised: list[BaseException]) -> Tool:
+    """The tool with a body that leaves here what it raised; its receipt keeps the text alone."""
+    if tool.body is not None:
+        return replace(tool, body=_async_telling(tool.body, raised))
+    return tool if tool.sync_body is None else replace(tool, sync_body=_telling_too(tool.sync_body, raised))
+
+
+def _async_telling(body: Body, raised: list[BaseException]) -> Body:
+    async def told(attempt: LiveAttempt, arguments: Arguments) -> Outcome | str:
+        with _Kept(raised):
+            return await body(attempt, arguments)
+
+    return told
+
+
+def _telling_too(body: SyncBody, raised: list[BaseException]) -> SyncBody:
+    def told(attempt: LiveAttempt, arguments: Arguments) -> Outcome | str:
+        with _Kept(raised):
+            return body(attempt, arguments)
+
+    return told
+
+
+class _Kept:
+    """Sees what passes, and catches nothing."""
+
+    def __init__(self, raised: list[BaseException]) -> None:
+        self._raised = raised
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self._raised.append(error)
 
 
 def _speaks_for(attempts: list[Receipt]) -> Receipt | None:
