@@ -83,7 +83,7 @@ def test_tr_109_a_late_push_turns_absent_into_present(repo: Repo, remote: Repo) 
     call = repo.stood(PUSH)
     gate = repo.folder.parent / "gate"
     os.mkfifo(gate)
-    late = subprocess.Popen(["bash", "-c", f"read _ < {gate}; {PUSH} 2>/dev/null"], cwd=repo.folder)
+    late = subprocess.Popen(["bash", "-c", f"read _ < '{gate}'; {PUSH} 2>/dev/null"], cwd=repo.folder)
     assert seen(call, fenced=False).fenced is False
     gate.write_text("\n")
     assert late.wait(120) == 0

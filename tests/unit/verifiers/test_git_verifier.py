@@ -199,7 +199,7 @@ def test_tr_109_a_late_commit_is_seen_by_the_next_look(repo: Repo) -> None:
     gate = repo.folder.parent / "gate"
     os.mkfifo(gate)
     late = subprocess.Popen(
-        ["bash", "-c", f"read _ < {gate}; {COMMIT}"], cwd=repo.folder, stdout=subprocess.DEVNULL
+        ["bash", "-c", f"read _ < '{gate}'; {COMMIT}"], cwd=repo.folder, stdout=subprocess.DEVNULL
     )
     first = seen(call, fenced=False)
     assert (first.state, first.fenced) == ("absent", False), "what may still come is never absent and fenced"
