@@ -16,7 +16,7 @@ DONE = {"text": "All finished."}
 def chat(world: World) -> Any:
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], "--yolo"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=20,
+        dimensions=(40, 90), timeout=90,
     )  # fmt: skip
     child.expect(">")
     return child

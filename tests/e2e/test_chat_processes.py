@@ -21,10 +21,10 @@ def resumed(world: World) -> Any:
     run = world.start("-p", "do it", "--yolo")
     wait_for((world.project / "started").exists)
     run.kill()
-    run.communicate(timeout=30)
+    run.communicate(timeout=90)
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(50, 100), timeout=20,
+        dimensions=(50, 100), timeout=90,
     )  # fmt: skip
     child.expect(r"◐ still running · process \d+ · \d+ (s|min)")
     child.expect("t attach +s stop it +v leave it")
@@ -45,7 +45,7 @@ def test_ux_78_attach_brings_the_true_end_to_the_card(world: World) -> None:
     child.send("t")
     child.expect("attached; its end is told here")
     (world.project / "go").touch()
-    child.expect("have ended, and what their record says is written", timeout=30)
+    child.expect("have ended, and what their record says is written", timeout=90)
     assert leave(child) == 0
     assert (world.project / "out.txt").read_text() == "x\n"
     assert "…: done" in world.run("session", "show").stdout

@@ -22,7 +22,7 @@ def killed(world: World, command: str = "touch started; sleep 60; echo x >> out.
     run = world.start("-p", "do it", "--yolo")
     wait_for((world.project / "started").exists)
     os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=30)
+    run.communicate(timeout=90)
 
 
 @pytest.fixture
@@ -177,7 +177,7 @@ def test_ux_51_a_held_session_ends_with_8_and_names_its_holder(world: World) -> 
     assert waited.returncode == 8
     assert "running" in world.run("session", "show").stdout or world.run("recover", "list").returncode == 0
     run.send_signal(signal.SIGTERM)
-    run.communicate(timeout=30)
+    run.communicate(timeout=90)
     assert run.returncode == 143
 
 

@@ -18,7 +18,7 @@ def left_running(world: World, command: str) -> dict[str, Any]:
     run = world.start("-p", "do it", "--yolo")
     wait_for((world.project / "started").exists)
     os.kill(run.pid, signal.SIGKILL)
-    run.communicate(timeout=30)
+    run.communicate(timeout=90)
     return call_of(world)
 
 
@@ -68,7 +68,7 @@ def test_tr_71_adopt_brings_the_true_end_of_the_command_to_its_call(world: World
     # Judged by the new owner as running: from here on the end of the command is its to bring.
     wait_for(lambda: call_of(world)["inspectionId"] is not None)
     (world.project / "go").touch()
-    out, err = adopting.communicate(timeout=30)
+    out, err = adopting.communicate(timeout=90)
     assert adopting.returncode == 0, err
     assert "have ended" in out
     assert world.run("recover", "list").stdout == "Nothing is open.\n"

@@ -17,7 +17,7 @@ LONG = {"text": "\n".join(f"line {number}" for number in range(60))}
 def at_terminal(world: World, *arguments: str, columns: int = 100) -> tuple[int, str]:
     child: Any = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], *arguments], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(20, columns), timeout=20,
+        dimensions=(20, columns), timeout=90,
     )  # fmt: skip
     child.expect(pexpect.EOF)
     child.close()

@@ -34,7 +34,7 @@ def killed(world: World) -> None:
     run = world.start("-p", "do it", "--yolo")
     wait_for((world.project / "started").exists)
     run.kill()
-    run.communicate(timeout=30)
+    run.communicate(timeout=90)
 
 
 def open_call(world: World) -> dict[str, Any]:
@@ -96,7 +96,7 @@ def test_ux_144_a_killed_read_a_refusal_and_bad_arguments_are_no_card_and_no_cou
     run = world.start("-p", "do it", "--allowedTools", "Bash(cat *)")
     writer = os.open(world.project / "pipe", os.O_WRONLY)  # returns when somebody reads
     run.kill()
-    run.communicate(timeout=30)
+    run.communicate(timeout=90)
     os.close(writer)
     listed = world.run("recover", "list", "--exit-code")
     assert listed.returncode == 0 and "◇" not in listed.stdout

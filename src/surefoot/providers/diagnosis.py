@@ -471,7 +471,8 @@ def next_wait(attempt: int, facts: Mapping[str, Any], *, max_requests: int = MAX
     """Seconds to wait before request `attempt + 1` of a step, or None when it must not be sent.
 
     `attempt` counts the requests already made. A transport fault and a listed flap are asked again once
-    (R0, PR-39); an overload or a rate limit with growing waits, or as the server told. `x-should-retry: false` is obeyed (PR-5).
+    (R0, PR-39); an overload or a rate limit with growing waits, or as the server told.
+    `x-should-retry: false` is obeyed (PR-5).
     """
     if not facts.get("transient") or facts.get("should_retry") is False or attempt >= max_requests:
         return None

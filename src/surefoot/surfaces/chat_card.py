@@ -95,7 +95,7 @@ class Cards:
 
     def _below(self, card: Mapping[str, Any], cards: list[dict[str, Any]]) -> list[str]:
         """The last output of what still runs, and what `H` would list."""
-        lines = [f"  {GUTTER}{view.clean(line)}" for line in self.driver.last_output(card)]
+        lines = [f"  {GUTTER}{view.clean(line)}" for line in self.driver.deciding.last_output(card)]
         count = len(carried(cards))
         if len(cards) > 1 and count:
             lines.append(f"{ALL} {answer('lists_carried', self.screen.language, n=count)}")
@@ -136,7 +136,7 @@ class Cards:
 
     async def _press(self, action: str, card: Mapping[str, Any]) -> None:
         language = self.screen.language
-        status, body = await self.driver.act(action, card)
+        status, body = await self.driver.deciding.act(action, card)
         if status != 200:
             self._refused(body)
             return
@@ -151,7 +151,7 @@ class Cards:
     async def _choose(self, choice: str, card: Mapping[str, Any]) -> None:
         """Attach, stop or leave a process; a stop that is not proven says what is still seen (UX-78)."""
         self.lines.say(answer(f"choosing_{choice}", self.screen.language))
-        status, body = await self.driver.process(choice, card)
+        status, body = await self.driver.deciding.process(choice, card)
         if status != 200:
             self._refused(body)
         else:

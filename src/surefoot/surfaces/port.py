@@ -1,6 +1,6 @@
 """What a chat needs of the session behind it, and of the terminal in front of it.
 
-Owns: `Driver` and `Screen`. Does not own: the chat (`chat`), the session (`cli.chatting`).
+Owns: `Driver`, `Deciding` and `Screen`. Does not own: the chat (`chat`), the session (`cli.chatting`).
 """
 
 from __future__ import annotations
@@ -13,12 +13,25 @@ LOOK_REQUESTS = 8
 """The most model requests of a turn in which the model only looks (UX-116)."""
 
 
+class Deciding(Protocol):
+    """What the card on screen needs of a session: its keys, and what it shows beside the facts."""
+
+    async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]: ...
+
+    async def process(self, choice: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]: ...
+
+    def last_output(self, call: Mapping[str, Any]) -> list[str]: ...
+
+
 class Driver(Protocol):
     """What the chat needs of a session; made by the command line."""
 
     session_id: str
     model: str
     mode: str
+
+    @property
+    def deciding(self) -> Deciding: ...
 
     def snapshot(self) -> Mapping[str, Any]: ...
 
@@ -35,12 +48,6 @@ class Driver(Protocol):
     async def close(self) -> None: ...
 
     def take_parked(self) -> list[str]: ...
-
-    async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]: ...
-
-    async def process(self, choice: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]: ...
-
-    def last_output(self, call: Mapping[str, Any]) -> list[str]: ...
 
     async def command(self, word: str, rest: str) -> list[str]: ...
 

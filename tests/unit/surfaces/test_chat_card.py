@@ -34,6 +34,10 @@ class Driver:
         self.pressed: list[tuple[str, str, Any]] = []
         self.chosen: list[str] = []
 
+    @property
+    def deciding(self) -> Driver:
+        return self
+
     def snapshot(self) -> dict[str, Any]:
         return {"calls": [dict(one) for one in self.calls], "sessionPath": "p", "runtimeEpoch": "1", "revision": "r",
                 "barrier": "reach", "background": []}  # fmt: skip

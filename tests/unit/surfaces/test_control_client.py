@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -29,12 +30,15 @@ async def owner(folder: Path, answer: dict[str, Any]) -> AsyncIterator[list[str]
             await writer.drain()
         writer.close()
 
-    server = await asyncio.start_unix_server(serve, str(folder / f"{SESSION}.sock"), limit=1 << 24)
+    # By descriptor: the folder of a test may be longer than an address of a socket can be.
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    server = await asyncio.start_unix_server(serve, f"/proc/self/fd/{place}/{SESSION}.sock", limit=1 << 24)
     try:
         yield asked
     finally:
         server.close()
         await server.wait_closed()
+        os.close(place)
 
 
 def snapshot(session: str, **more: Any) -> dict[str, Any]:

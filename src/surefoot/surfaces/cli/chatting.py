@@ -20,13 +20,12 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.core.model import Kind, Notice
-from surefoot.core.redact import redact_text
 from surefoot.errors import RecoveryRefused, UsageError
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
 from surefoot.runtime.permission import mode_of
 from surefoot.surfaces import incident_card, notices, pictures, plain, view
 from surefoot.surfaces.asking import permission_lines
-from surefoot.surfaces.cli import chat_shows, running
+from surefoot.surfaces.cli import chat_shows, reading, running
 from surefoot.surfaces.cli.guard import terminal_guard
 from surefoot.surfaces.cli.naming import known_as
 from surefoot.surfaces.cli.output import Look, complain
@@ -36,13 +35,12 @@ from surefoot.surfaces.port import LOOK_REQUESTS
 from surefoot.surfaces.words import refusal, say
 from surefoot.surfaces.words_chat import answer
 from surefoot.tools.processes import kernel
-from surefoot.tools.processes.background import log_text
 
 SHOWN_FILE_BYTES = 1024 * 1024
 LISTED = 10
 LAST_ENTRIES = 200
 LAST_LINES = 8
-TAIL_BYTES, TAIL_LINES = 4096, 5
+TAIL_LINES = 5
 LOOK = """Look only, and change nothing: find out whether this call took effect.
 {attempt} · {summary}
 Use read-only tools; everything else is refused in this turn. Report what you found with the `recovery` tool, and name
@@ -103,6 +101,25 @@ def _reader(directory: Path) -> Callable[[str], str | None]:
     return read
 
 
+@dataclass(frozen=True, slots=True)
+class _Deciding:
+    """The keys of a card, as presses of the person at this chat."""
+
+    desk: running.Desk
+
+    async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
+        return await self.desk.act(action, call, channel="chat", method="key")
+
+    async def process(self, choice: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
+        return await self.desk.process(choice, call, channel="chat", method="key")
+
+    def last_output(self, call: Mapping[str, Any]) -> list[str]:
+        """The last lines a living process of a dead agent has written (UX-78)."""
+        if not (call.get("process") or {}).get("choices"):
+            return []
+        return reading.last_lines(call, most=TAIL_LINES)
+
+
 @dataclass(slots=True)
 class _Driver:
     """The session as the chat sees it; before the first word there is none."""
@@ -126,6 +143,10 @@ class _Driver:
         controller = await self.opened.begin()
         controller.people.mode = mode_of(self.mode)
         return controller
+
+    @property
+    def deciding(self) -> _Deciding:
+        return _Deciding(self._desk)
 
     @property
     def session_id(self) -> str:
@@ -179,23 +200,6 @@ class _Driver:
         parked = list(self._controller.parked)
         self._controller.parked.clear()
         return parked
-
-    async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
-        return await self._desk.act(action, call, channel="chat", method="key")
-
-    async def process(self, choice: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
-        return await self._desk.process(choice, call, channel="chat", method="key")
-
-    def last_output(self, call: Mapping[str, Any]) -> list[str]:
-        """The last lines a living process of a dead agent has written, secrets out (UX-78)."""
-        process = call.get("process") or {}
-        if not process.get("choices") or not process.get("log"):
-            return []
-        try:
-            text = log_text(Path(process["log"]).parent.parent, str(call["attemptId"]), limit=TAIL_BYTES)
-        except OSError:
-            return []
-        return redact_text(text).splitlines()[-TAIL_LINES:]
 
     def set_mode(self, mode: str) -> None:
         self.mode = mode

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from surefoot.tools.processes.ending import Survivor
 
 T = TypeVar("T")
+TAIL_BYTES = 4096
 STRIP_CELLS = 12
 """Calls whose state a list of sessions shows; the rest is a count."""
 
@@ -325,3 +326,18 @@ def survivors_in(place: Place) -> list[Survivor]:
     from surefoot.tools.processes.ending import survivors
 
     return survivors(folder)
+
+
+def last_lines(call: Mapping[str, Any], *, most: int) -> list[str]:
+    """The last lines that the command of a call has written, secrets out (TR-5); none without a log."""
+    log = (call.get("process") or {}).get("log")
+    if not log:
+        return []
+    from surefoot.core.redact import redact_text
+    from surefoot.tools.processes.background import log_text
+
+    try:
+        text = log_text(Path(log).parent.parent, str(call["attemptId"]), limit=TAIL_BYTES)
+    except OSError:
+        return []
+    return redact_text(text).splitlines()[-most:]

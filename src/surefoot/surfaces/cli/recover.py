@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -37,7 +36,7 @@ WORDS = ("confirm", "deny", "reject", "release", "retry", "inspect")
 
 
 OF_SESSION = click.option("--session", "session", help="Only of this session.")
-TAIL_BYTES, TAIL_LINES = 4096, 20
+TAIL_LINES = 20
 
 
 class _Verbs(click.Group):
@@ -203,19 +202,9 @@ def show(reference: str, session: str | None, as_json: bool) -> None:
 
 
 def _log_tail(call: Mapping[str, Any], look: Look) -> list[str]:
-    """The last lines that a command has written, secrets out (TR-5, TR-149)."""
-    from surefoot.core.redact import redact_text
-    from surefoot.tools.processes.background import log_text
-
-    log = (call["process"] or {}).get("log")
-    if not log:
-        return []
-    try:
-        text = log_text(Path(log).parent.parent, call["attemptId"], limit=TAIL_BYTES)
-    except OSError:
-        return []
-    lines = [view.clean(line) for line in redact_text(text).splitlines()[-TAIL_LINES:]]
-    return [say("log_tail", look.language, log=log), *(f"  {line}" for line in lines)] if lines else []
+    """The last lines that a command has written, below the name of their file (TR-149)."""
+    lines = [f"  {view.clean(line)}" for line in reading.last_lines(call, most=TAIL_LINES)]
+    return [say("log_tail", look.language, log=call["process"]["log"]), *lines] if lines else []
 
 
 @recover.command(hidden=True)
