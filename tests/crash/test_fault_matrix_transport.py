@@ -77,6 +77,7 @@ def breaking(answer: Callable[[socket.socket], None]) -> Iterator[tuple[str, lis
 
 
 def reset(line: socket.socket) -> None:
+    line.recv(1)  # a reset before the first byte is one of those that are not sent
     line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
