@@ -56,7 +56,11 @@ def ledger(tmp_path: Path) -> Iterator[Path]:
 def lock_of(ledger: Path) -> str:
     """What another process finds when it opens the ledger, asks for the lock and closes it again."""
     ran = subprocess.run(
-        [sys.executable, "-c", TAKE_LOCK, str(ledger)], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", TAKE_LOCK, str(ledger)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
     )
     return ran.stdout.strip()
 
