@@ -22,7 +22,7 @@ MISTAKES = [
     (["timeline", "ses_zzzz"], 1, "ses_zzzz"),
     (["-C", "/nonexistent", "-p", "x"], 2, "/nonexistent"),
     (["-p", "x", "--timeout", "soon"], 2, "soon"),
-    (["-p", "x", "--barrier", "none"], 2, "recovery.barrier"),
+    (["-p", "x", "--barrier", "none"], 2, "--barrier"),
     (["-p", "x", "-m", "openai/gpt-4.1-mini"], 2, "OPENAI_API_KEY"),
     (["-p", "x", "-m", "nosuch"], 2, "nosuch"),
     (["-p", "x"], 2, "No model is configured"),
