@@ -120,7 +120,7 @@ def test_tr_173_tr_187_two_containers_a_command_next_door_is_not_fenced_and_sett
     assert not one.real or claim["pidNamespace"] != str(Path("/proc/self/ns/pid").readlink())
     opened = two.run(newest(site, carry_out=True))
     (shown,) = opened.report["snapshot"]["calls"]
-    assert told(opened)[0][0] == "unknown" and shown["executor"]["state"] == "not_proven"
+    assert told(opened)[0][0] == "unknown" and shown["executor"]["state"] == ("not_proven" if one.real else "ended")
     assert site.lines("effects") == 0
     (site.project / "go").touch()
     until(lambda: list(site.root.rglob("processes/*/exit")))
@@ -137,5 +137,7 @@ def test_tr_173_tr_187_two_containers_a_removed_container_leaves_an_unfenced_unk
     site.quiet()
     opened = two.run(newest(site, carry_out=True))
     (shown,) = opened.report["snapshot"]["calls"]
-    assert told(opened)[0][0] == "unknown" and shown["executor"]["state"] == "not_proven"
-    assert site.lines("effects") == 0 and not list(site.root.rglob("processes/*/exit"))
+    assert told(opened)[0][0] == "unknown" and site.lines("effects") == 0
+    if one.real:  # the processes of a pretended one die one by one, where others can see it
+        assert shown["executor"]["state"] == "not_proven"
+        assert not list(site.root.rglob("processes/*/exit"))
