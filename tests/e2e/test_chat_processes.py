@@ -24,7 +24,7 @@ def resumed(world: World) -> Any:
     run.communicate(timeout=90)
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(50, 100), timeout=90,
+        dimensions=(50, 250), timeout=90,
     )  # fmt: skip
     child.expect(r"◐ still running · process \d+ · \d+ (s|min)")
     child.expect("t attach +s stop it +v leave it")

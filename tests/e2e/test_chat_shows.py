@@ -21,7 +21,7 @@ SLASH = (
 def chat(world: World) -> Any:
     child = pexpect.spawn(
         SUREFOOT[0], SUREFOOT[1:], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(50, 100), timeout=90,
+        dimensions=(50, 250), timeout=90,
     )  # fmt: skip
     child.expect(">")
     return child
@@ -113,7 +113,7 @@ def test_ux_16_ux_157_ctrl_t_names_what_runs_in_the_background(world: World) -> 
     world.model_says(serve, DONE)
     child = pexpect.spawn(
         SUREFOOT[0], [*SUREFOOT[1:], "--yolo"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(50, 100), timeout=90,
+        dimensions=(50, 250), timeout=90,
     )  # fmt: skip
     child.expect(">")
     child.send("\x14")
