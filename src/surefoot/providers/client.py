@@ -36,7 +36,6 @@ from surefoot.errors import (
 from surefoot.providers.diagnosis import BODY_BYTES, certainty, clean_trace, diagnose, error_of
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, Wire
 from surefoot.providers.projection import InForce, project
-from surefoot.providers.repairs import Repair
 from surefoot.providers.rules import Finding, check, refusing
 from surefoot.providers.shaping import body_bytes, lacks_carrier
 from surefoot.providers.sources import searches
@@ -96,8 +95,6 @@ class Frozen:
     request: ModelRequest
     body: Mapping[str, Any]
     content: bytes
-    repairs: tuple[Repair, ...] = ()
-    """What was repaired on the way, ordinary repairs included (PR-47)."""
     findings: tuple[Finding, ...] = ()
     """What the validator finds in it."""
 
@@ -126,7 +123,7 @@ def freeze(
     request = dataclasses.replace(request, endpoint=endpoint.name)
     given = known or Known()
     made = project(request.messages, given.receipts, contract, given.repair, request=request, wire=wire)
-    return Frozen(made.request, made.body, body_bytes(made.body), made.repairs, made.findings)
+    return Frozen(made.request, made.body, body_bytes(made.body), made.findings)
 
 
 def request_path(endpoint: Endpoint, wire: Wire) -> str:

@@ -11,8 +11,9 @@ history with nothing to repair is encoded unchanged.
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from surefoot.core.history import Message, ResultGiven
@@ -46,18 +47,22 @@ class InForce:
     """By how much the prefix has moved since (PR-49)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Projection:
     """A request as its wire has it, and what became of the history on the way."""
 
     request: ModelRequest
     """What was asked, with the messages as they were shown to the wire."""
     body: Mapping[str, Any]
-    repairs: tuple[Repair, ...] = ()
-    """Every repair that was applied, ordinary ones included, as R-id and position in the history; −1 is the
-    request itself."""
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Finding, ...]
     """What the validator still finds in the encoded request."""
+    read_repairs: Callable[[], tuple[Repair, ...]] = field(repr=False, compare=False)
+
+    @functools.cached_property
+    def repairs(self) -> tuple[Repair, ...]:
+        """Every repair that was applied, ordinary ones included, as R-id and position in the history; −1 is the
+        request itself. Read off when asked for: no request waits for it."""
+        return self.read_repairs()
 
     @property
     def messages(self) -> Any:
@@ -89,11 +94,16 @@ def project(
     body = spoken.encode(asked, contract)
     if asks_to_drop(force.repairs):
         body = _dropping_blocks(body)
-    places = place_of(history)
-    applied = [(rid, place if place < 0 else place + force.offset) for rid, place in force.repairs]
-    applied += [("R5", places(one)) for one in _added(shown, whole)]
-    applied += [(rid, places(one)) for rid, one in ordinary(asked, body, contract, wire=spoken.name)]
-    return Projection(asked, body, in_ladder_order(applied), tuple(check(body, contract)))
+    stored = tuple(history)
+
+    def read_repairs() -> tuple[Repair, ...]:
+        places = place_of(stored)
+        applied = [(rid, place if place < 0 else place + force.offset) for rid, place in force.repairs]
+        applied += [("R5", places(one)) for one in _added(shown, whole)]
+        applied += [(rid, places(one)) for rid, one in ordinary(asked, body, contract, wire=spoken.name)]
+        return in_ladder_order(applied)
+
+    return Projection(asked, body, tuple(check(body, contract)), read_repairs)
 
 
 def _state(receipts: Book, call_id: str) -> str | None:
