@@ -177,7 +177,8 @@ def _strike(blow: Blow, pid: int) -> None:
 def leftovers(directory: Path, *, below: bool = False) -> list[int]:
     """Living processes that descend from children run in this directory, by the mark in their environment.
 
-    `below` counts those of the folders in it as well.
+    `below` counts those of the folders in it as well, and the supervisors that hold their run folders: these
+    are given no environment of ours, and one whose records cannot be synced waits for a disk that mends.
     """
     wanted = f"{MARK}={directory}".encode()
     found = []
@@ -186,11 +187,21 @@ def leftovers(directory: Path, *, below: bool = False) -> list[int]:
             variables = (place / "environ").read_bytes().split(b"\0")
             state = (place / "stat").read_bytes().rpartition(b")")[2].split()[0]
             marked = wanted in variables or (
-                below and any(one.startswith(wanted + b"/") for one in variables)
+                below
+                and (
+                    any(one.startswith(wanted + b"/") for one in variables)
+                    or _supervises_below(place, directory)
+                )
             )
             if marked and state != b"Z":
                 found.append(int(place.name))
     return found
+
+
+def _supervises_below(place: Path, directory: Path) -> bool:
+    if b"surefoot.tools.processes" not in (place / "cmdline").read_bytes():
+        return False
+    return any(str(one.readlink()).startswith(f"{directory}/") for one in (place / "fd").iterdir())
 
 
 def end_leftovers(directory: Path, *, seconds: float = 10.0, below: bool = False) -> list[int]:
