@@ -118,6 +118,10 @@ class _Stops:
         if due:
             self._stop()
 
+    def held(self) -> bool:
+        """Whether a gate is held, or tried for, by this process at this moment."""
+        return self._held > 0
+
     def forget(self) -> None:
         self._held = 0
         self._wanted = False
@@ -143,5 +147,6 @@ class _Stops:
 
 _stops = _Stops()
 watch_stop_signal = _stops.watch
+is_gate_held = _stops.held
 
 os.register_at_fork(after_in_child=_close_copies)

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
@@ -22,6 +23,7 @@ from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, Entry, Kind, Owner
 from surefoot.errors import LedgerError, LedgerUncertain
 from surefoot.ledger import owners
+from surefoot.ledger.gate import is_gate_held
 from surefoot.ledger.port import Appended, Claim, Held, Judge, Ledger, NotAppended, Report, SessionRow
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
 from surefoot.tools.processes import client, kernel, server
@@ -70,7 +72,16 @@ class Seams:
         if self._strike is not None:
             self._strike(name)
         else:
+            if self._signal == signal.SIGSTOP:
+                _wait_for_the_gate()
             os.kill(os.getpid(), self._signal)
+
+
+def _wait_for_the_gate() -> None:
+    """Stop between commits, as a terminal's stop does: a gate that a stopped process holds holds everybody."""
+    ends = time.monotonic() + 5
+    while is_gate_held() and time.monotonic() < ends:
+        time.sleep(0.0005)
 
 
 def read_trace(path: Path) -> tuple[list[str], str | None]:
