@@ -12,7 +12,7 @@ from typing import Any
 
 from surefoot.core.incident import IncidentRow
 from surefoot.surfaces.view import clean
-from surefoot.surfaces.words import LANGUAGES
+from surefoot.surfaces.words import in_language
 from surefoot.surfaces.words_incident import KINDS, LINES, NOT_OFFERED, OUTCOMES, WAYS
 from surefoot.surfaces.words_table import Texts
 
@@ -92,4 +92,4 @@ def changes_of(card: Mapping[str, Any], language: str) -> str:
 
 
 def _told(texts: Texts, language: str, **values: Any) -> str:
-    return texts[LANGUAGES.index(language)].format(**values)
+    return in_language(texts, language).format(**values)

@@ -14,7 +14,7 @@ from typing import Any
 from surefoot.core.canonical import short_id
 from surefoot.surfaces.incident_card import changes_of
 from surefoot.surfaces.view import clean, summary_of
-from surefoot.surfaces.words import LANGUAGES, mark, refusal, say
+from surefoot.surfaces.words import in_language, mark, refusal, say
 from surefoot.surfaces.words_notices import NOTICES
 
 Facts = Mapping[str, Any]
@@ -56,7 +56,7 @@ def why_ended(reason: str | None, language: str) -> str:
 
 def sentence(key: str, language: str, **values: Any) -> str:
     """A text of the table of notices with its values."""
-    return NOTICES[key][LANGUAGES.index(language)].format(**values)
+    return in_language(NOTICES[key], language).format(**values)
 
 
 def _id(facts: Facts, name: str) -> str:

@@ -94,8 +94,13 @@ def banned(key: str, language: str) -> tuple[str, ...]:
     return tuple(word for english in never for word in BANNED_CHINESE.get(english, ()))
 
 
+def in_language(texts: Texts, language: str) -> str:
+    """The text of a table's row in one language, its places not yet filled."""
+    return texts[LANGUAGES.index(language)]
+
+
 def _filled(texts: Texts, language: str, values: Mapping[str, Any]) -> str:
-    return texts[LANGUAGES.index(language)].format(**values)
+    return in_language(texts, language).format(**values)
 
 
 __all__ = [
@@ -111,6 +116,7 @@ __all__ = [
     "banned",
     "cause",
     "grade_word",
+    "in_language",
     "language_of",
     "mark",
     "not_run",

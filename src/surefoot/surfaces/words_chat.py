@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from surefoot.surfaces.words import LANGUAGES
+from surefoot.surfaces.words import in_language
 from surefoot.surfaces.words_table import Texts
 
 SLASH: Mapping[str, Texts] = {
@@ -224,7 +224,7 @@ WHY: Mapping[str, Texts] = {
 
 def answer(key: str, language: str, **values: Any) -> str:
     """One of the short answers with its values."""
-    return ANSWERS[key][LANGUAGES.index(language)].format(**values)
+    return in_language(ANSWERS[key], language).format(**values)
 
 
 def why_asked(recorded: str, language: str) -> str:
@@ -238,15 +238,15 @@ def why_asked(recorded: str, language: str) -> str:
             and len(recorded) > len(head + tail)
         ):
             rule = recorded[len(head) : len(recorded) - len(tail)]
-            return texts[LANGUAGES.index(language)].format(rule=rule)
+            return in_language(texts, language).format(rule=rule)
     return recorded
 
 
 def key_help(language: str) -> list[str]:
     """The lines of `?`."""
-    return [texts[LANGUAGES.index(language)] for texts in KEYS]
+    return [in_language(texts, language) for texts in KEYS]
 
 
 def slash_help(language: str) -> list[list[str]]:
     """The rows of `/help`."""
-    return [[name, texts[LANGUAGES.index(language)]] for name, texts in SLASH.items()]
+    return [[name, in_language(texts, language)] for name, texts in SLASH.items()]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from surefoot.surfaces.words import LANGUAGES
+from surefoot.surfaces.words import in_language
 from surefoot.surfaces.words_table import Texts
 
 EXPORT: Mapping[str, Texts] = {
@@ -40,4 +40,4 @@ EXPORT: Mapping[str, Texts] = {
 
 def told(key: str, language: str, **values: Any) -> str:
     """One of these with its values."""
-    return EXPORT[key][LANGUAGES.index(language)].format(**values)
+    return in_language(EXPORT[key], language).format(**values)

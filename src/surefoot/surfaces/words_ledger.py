@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from surefoot.surfaces.words import LANGUAGES
+from surefoot.surfaces.words import in_language
 from surefoot.surfaces.words_table import Texts
 
 KEPT: Mapping[str, Texts] = {
@@ -85,10 +85,10 @@ PRUNED: Mapping[str, Texts] = {
 
 def pruned(key: str, language: str, **values: object) -> str:
     """The sentence `key` about what was dropped."""
-    return PRUNED[key][LANGUAGES.index(language)].format(**values)
+    return in_language(PRUNED[key], language).format(**values)
 
 
 def kept(reason: str, language: str, *, session: str) -> str:
     """Why an old session was kept; a code without a sentence speaks for itself."""
     texts = KEPT.get(reason)
-    return texts[LANGUAGES.index(language)].format(session=session) if texts else reason
+    return in_language(texts, language).format(session=session) if texts else reason
