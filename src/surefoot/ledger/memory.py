@@ -65,6 +65,13 @@ class MemoryStore:
         self.fault_after: Callable[[list[str]], LedgerError | None] = lambda kinds: None
         self.commits = 0
 
+    def kept(self, session_id: str) -> Kept:
+        """What is stored of a session. Raises `SessionMissing`."""
+        kept = self.sessions.get(session_id)
+        if kept is None:
+            raise missing(session_id)
+        return kept
+
     def lose_tail(self, session_id: str, entries: int) -> None:
         """Forget the newest entries, as a disk does that lied about its sync."""
         kept = self.sessions[session_id]
@@ -134,7 +141,7 @@ class MemoryLedger(Desk):
     async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
         """The entries of a session; see `port.Ledger.read`."""
         self._usable()
-        kept = self._kept(session_id)
+        kept = self._store.kept(session_id)
         stop = None if limit is None else after + limit
         return [_entry(kept, row) for row in kept.rows[after:stop]]
 
@@ -147,7 +154,7 @@ class MemoryLedger(Desk):
         """Receipts as of now; see `port.Ledger.receipts`."""
         self._usable()
         owned = self._owned.get(session_id)
-        return owned.book if owned is not None else _fold(self._kept(session_id)).book
+        return owned.book if owned is not None else _fold(self._store.kept(session_id)).book
 
     async def claim(
         self, session_id: str, owner: Owner, *, opening: Draft | None = None, take_over: bool = False
@@ -300,12 +307,6 @@ class MemoryLedger(Desk):
         for owned in list(self._owned.values()):
             await self.release(owned.session_id, epoch=owned.epoch)
         self._closed = True
-
-    def _kept(self, session_id: str) -> Kept:
-        kept = self._store.sessions.get(session_id)
-        if kept is None:
-            raise missing(session_id)
-        return kept
 
 
 def _entry(kept: Kept, row: Row) -> Entry:

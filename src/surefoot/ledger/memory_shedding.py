@@ -12,8 +12,7 @@ from surefoot.core.model import Kind
 from surefoot.core.retention import LASTING, blobs_named
 from surefoot.errors import LedgerError
 from surefoot.ledger.chain import POSITION_MASK, payload_digest
-from surefoot.ledger.derived import missing
-from surefoot.ledger.memory import Kept, MemoryStore
+from surefoot.ledger.memory import MemoryStore
 from surefoot.ledger.port import Swept
 
 
@@ -25,7 +24,7 @@ class MemoryShedder:
 
     async def drop(self, session_id: str, *, epoch: int, upto: int) -> int:
         """Drop payloads of a session; see `port.Shedder.drop`."""
-        kept = self._kept(session_id)
+        kept = self._store.kept(session_id)
         if kept.epoch != epoch:
             raise LedgerError("the session has another owner now; nothing more of it was dropped")
         dropped = 0
@@ -41,7 +40,7 @@ class MemoryShedder:
 
     async def held(self, session_id: str) -> int:
         """How many payloads there are to drop; see `port.Shedder.held`."""
-        kept = self._kept(session_id)
+        kept = self._store.kept(session_id)
         lasting = {*LASTING, Kind.SESSION_DROPPED.value}
         return sum(row[3] not in lasting and row[0] & POSITION_MASK not in kept.digests for row in kept.rows)
 
@@ -71,9 +70,3 @@ class MemoryShedder:
 
     async def close(self) -> None:
         """Nothing is held; see `port.Shedder.close`."""
-
-    def _kept(self, session_id: str) -> Kept:
-        kept = self._store.sessions.get(session_id)
-        if kept is None:
-            raise missing(session_id)
-        return kept

@@ -24,7 +24,7 @@ from surefoot.providers.repairs import (
     has_carrier,
 )
 from surefoot.providers.rules import Finding, refusing
-from surefoot.providers.shaping import demands_carrier
+from surefoot.providers.shaping import demands_carrier, messages_of
 
 
 class Encoded(Protocol):
@@ -90,7 +90,7 @@ def plan(ground: Ground, refused: Refused) -> Plan | None:
     Where each level leaves a suspicion that no repair can remove, such as an empty carrier which the
     contract itself asks for, the last one that the validator lets pass is taken.
     """
-    before = _messages_of(ground.encode(ground.in_force).body)
+    before = messages_of(ground.encode(ground.in_force).body)
     suspected: Plan | None = None
     for added in _levels(ground, refused):
         new = tuple(one for one in added if one not in ground.in_force)
@@ -99,17 +99,13 @@ def plan(ground: Ground, refused: Refused) -> Plan | None:
         body = encoded.body
         dropping = asks_to_drop(new)  # a field of the request, which changes no message
         findings = list(encoded.findings)
-        if not new or refusing(findings) or not (dropping or _messages_of(body) != before):
+        if not new or refusing(findings) or not (dropping or messages_of(body) != before):
             continue
         made = Plan(repairs, new, body)
         if dropping or not any(one.kind == refused.kind for one in findings):
             return made
         suspected = made
     return suspected
-
-
-def _messages_of(body: Mapping[str, Any]) -> Any:
-    return body.get("messages", body.get("input"))
 
 
 def _levels(ground: Ground, refused: Refused) -> list[list[Repair]]:

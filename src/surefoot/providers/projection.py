@@ -28,6 +28,7 @@ from surefoot.providers.repairs import Repair, asks_to_drop, repaired
 from surefoot.providers.reported import in_ladder_order, ordinary, place_of
 from surefoot.providers.responses import ResponsesWire
 from surefoot.providers.rules import Finding, check
+from surefoot.providers.shaping import messages_of
 
 WIRES: Mapping[str, Callable[[], Wire]] = {
     "chat": ChatWire,
@@ -67,7 +68,7 @@ class Projection:
     @property
     def messages(self) -> Any:
         """The messages in the JSON of the wire."""
-        return self.body.get("messages", self.body.get("input"))
+        return messages_of(self.body)
 
 
 def project(

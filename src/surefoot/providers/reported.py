@@ -23,6 +23,7 @@ from surefoot.providers.shaping import (
     demands_carrier,
     in_order,
     is_object_json,
+    messages_of,
     wire_ids,
 )
 
@@ -170,7 +171,7 @@ def _placeholders(
 def _bridges(ordered: Sequence[Message], body: Mapping[str, Any]) -> Told:
     """R6: constant words that nobody said."""
     said = [one.text for one in ordered if not isinstance(one, ResultGiven)]
-    for message in body.get("messages", body.get("input")) or ():
+    for message in messages_of(body) or ():
         words = message.get("content")
         if words in (BRIDGE, ANSWER_BRIDGE) and words not in said:
             yield "R6", None

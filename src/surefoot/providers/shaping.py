@@ -233,6 +233,11 @@ def merged(messages: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         yield open_message
 
 
+def messages_of(body: Mapping[str, Any]) -> Any:
+    """The messages of an encoded request, in the JSON of its wire."""
+    return body.get("messages", body.get("input"))
+
+
 def body_bytes(body: Mapping[str, Any]) -> bytes:
     """The one byte form of a request body: UTF-8, no spaces, keys in the order given."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")

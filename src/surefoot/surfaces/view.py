@@ -387,12 +387,18 @@ def running_line(call: Call, language: str, *, now_ms: int, ascii_only: bool = F
     return f"{mark('started', ascii_only=ascii_only)} {say('still_running', language, **facts)}"
 
 
+def process_line(made: Mapping[str, Any], attempt_id: str, language: str, *, followed: bool = False) -> str:
+    """What a choice about a process came to; an adoption may be `followed` by another owner."""
+    choice = "followed" if made["choice"] == "adopt" and followed else made["choice"]
+    key = f"process_{choice}" if made.get("gone", True) else "process_not_gone"
+    pids = ", ".join(str(one["pid"]) for one in made.get("left") or ()) or "?"
+    return say(key, language, attempt=short_id(attempt_id), pids=pids)
+
+
 def process_lines(snapshot: Mapping[str, Any], attempt_id: str, language: str) -> list[str]:
     """What became of a choice about a process; a kill that did not prove its end says so (UX-78)."""
     made = snapshot["process"]
-    key = f"process_{made['choice']}" if made.get("gone", True) else "process_not_gone"
-    pids = ", ".join(str(one["pid"]) for one in made.get("left") or ()) or "?"
-    lines = [say(key, language, attempt=short_id(attempt_id), pids=pids)]
+    lines = [process_line(made, attempt_id, language)]
     call = next((one for one in snapshot.get("calls") or () if one["attemptId"] == attempt_id), None)
     if made["choice"] == "kill" and call is not None and is_card(call) and executor_state(call) != "ended":
         lines.append(_executor_sentence(call, language))

@@ -28,7 +28,7 @@ from surefoot.providers.diagnosis import certainty, diagnose
 from surefoot.providers.port import ModelRequest, ToolSpec
 from surefoot.providers.projection import WIRES, InForce, Projection, project
 from surefoot.providers.repairs import Repair
-from surefoot.providers.shaping import EMPTY_RESULT, FAILED_WITHOUT_TEXT, body_bytes
+from surefoot.providers.shaping import EMPTY_RESULT, FAILED_WITHOUT_TEXT, body_bytes, messages_of
 from surefoot.testing.emulator.exchange import Exchange, Rooms
 from surefoot.testing.emulator.fault_plan import FaultPlan
 from surefoot.testing.emulator.profiles import PATHS
@@ -131,7 +131,7 @@ def record(peer: Peer, dice: random.Random) -> Recorded:
         for _ in range(batches + 1):
             turn_id += 1
             body = talk.encode(made.messages)
-            made.sent.append(_messages_of(body))
+            made.sent.append(messages_of(body))
             status, content = talk.ask(body)
             if status != 200:
                 raise AssertionError(f"{peer.name}: a healthy request was refused: {content.decode()}")
@@ -143,10 +143,6 @@ def record(peer: Peer, dice: random.Random) -> Recorded:
             ]
     made.messages.append(UserWords("t9", "And now?"))
     return made
-
-
-def _messages_of(body: Mapping[str, Any]) -> Any:
-    return body.get("messages", body.get("input"))
 
 
 # --- damages ------------------------------------------------------------------------------
@@ -359,7 +355,7 @@ def invented(body: Mapping[str, Any], messages: Sequence[Message]) -> str:
 
 def healthy_bytes_differ(made: Recorded) -> bool:
     """Whether any request of a healthy history is no longer a prefix of what would be sent now (PR-48)."""
-    now = _messages_of(made.talk.encode(made.messages))
+    now = messages_of(made.talk.encode(made.messages))
     return any(json.dumps(now[: len(one)]) != json.dumps(one) for one in made.sent)
 
 

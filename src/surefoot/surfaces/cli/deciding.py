@@ -102,14 +102,10 @@ def _tell_process(
 ) -> int:
     """A kill that did not prove its end says so, and is no success."""
     made = snapshot["process"]
-    left = made.get("left") or []
-    choice = "followed" if made["choice"] == "adopt" and followed else made["choice"]
-    key = f"process_{choice}" if made.get("gone", True) else "process_not_gone"
     if given.as_json:
         say_json(view.with_cards(snapshot, look.language))
     else:
-        pids = ", ".join(str(one["pid"]) for one in left) or "?"
-        say_lines([say(key, look.language, attempt=view.short_id(attempt), pids=pids)])
+        say_lines([view.process_line(made, attempt, look.language, followed=followed)])
         _show_done(snapshot, attempt, given, look)
     return 0 if made.get("gone", True) else 1
 

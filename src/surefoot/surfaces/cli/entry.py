@@ -111,7 +111,9 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        _forget_output()
+        from surefoot.surfaces.cli.output import forget_output
+
+        forget_output()
         return 141
     except SurefootError as error:
         code = str(error.facts.get("code") or error.code)
@@ -138,7 +140,9 @@ def _refused(error: OSError) -> int:
         return 2
     where = f" ({error.filename})" if error.filename else ""
     if error.errno == errno.ENOSPC and not error.filename:
-        _forget_output()  # what is left in the buffer would be refused again at exit
+        from surefoot.surfaces.cli.output import forget_output
+
+        forget_output()  # what is left in the buffer would be refused again at exit
     _tell(f"The system did not allow it: {error.strerror}{where}.", "SF-ERROR", "surefoot doctor")
     return 1
 
@@ -283,10 +287,3 @@ def _say_object(code: str, message: str) -> None:
     from surefoot.surfaces.cli.output import say_json
 
     say_json({"code": code, "message": message.strip()})
-
-
-def _forget_output() -> None:
-    """The reader of standard output is gone; the interpreter must not try to flush into it at exit."""
-    quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, sys.stdout.fileno())
-    os.close(quiet)

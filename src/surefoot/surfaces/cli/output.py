@@ -111,6 +111,13 @@ def _write(stream: Any, text: str) -> None:
     stream.flush()
 
 
+def forget_output() -> None:
+    """The reader of standard output is gone; the interpreter must not try to flush into it at exit."""
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, sys.stdout.fileno())
+    os.close(quiet)
+
+
 def is_person_here() -> bool:
     """Whether a person can be asked: input and error are both a terminal."""
     return sys.stdin.isatty() and sys.stderr.isatty()

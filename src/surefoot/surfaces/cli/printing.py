@@ -8,9 +8,7 @@ the last line on standard error. Does not own: the documents (`verdict`), the ru
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -23,7 +21,7 @@ from surefoot.runtime.permission import EDITS
 from surefoot.surfaces import incident_card, notices, plain, verdict, view
 from surefoot.surfaces.cli import running
 from surefoot.surfaces.cli.naming import known_as
-from surefoot.surfaces.cli.output import complain, say_json, say_lines
+from surefoot.surfaces.cli.output import complain, forget_output, say_json, say_lines
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import say
@@ -327,7 +325,7 @@ class _Run:
             except BrokenPipeError:
                 self.ending = replace(self.ending, reader_gone=True)
         if self.ending.reader_gone:
-            _quiet_output()
+            forget_output()
         return verdict.exit_code(self.ending)
 
     def _last_lines(self) -> None:
@@ -361,10 +359,3 @@ class _Run:
         if document["resume_command"] and (self.tally.turn_id or self._error is None):
             return f"surefoot -r {self._name}"
         return None if self._error is None else next_of(self._error)
-
-
-def _quiet_output() -> None:
-    """The reader is gone; the interpreter must not flush into the pipe at exit."""
-    quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, sys.stdout.fileno())
-    os.close(quiet)
