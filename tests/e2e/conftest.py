@@ -27,6 +27,13 @@ def world(tmp_path: Path) -> Iterator[World]:
 
 
 @pytest.fixture
+def work(tmp_path: Path) -> Path:
+    (tmp_path / "work" / ".git").mkdir(parents=True)
+    (tmp_path / "home").mkdir()
+    return tmp_path / "work"
+
+
+@pytest.fixture
 async def run(tmp_path: Path) -> AsyncIterator[Run]:
     """Runs one line through the shell tool, in the folder `work`."""
     async with lines(tmp_path) as through:

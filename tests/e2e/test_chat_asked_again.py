@@ -4,22 +4,13 @@ from __future__ import annotations
 
 import json
 import signal
-from typing import Any
 
 import pexpect
 import pytest
-from cli_world import SUREFOOT, World
+from chat_pty import chat
+from cli_world import World
 
 RUN = {"text": "I make it.", "calls": [{"name": "shell", "args": {"command": "echo made >> made.txt"}}]}
-
-
-def chat(world: World, *arguments: str) -> Any:
-    child = pexpect.spawn(
-        SUREFOOT[0], [*SUREFOOT[1:], *arguments], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=90,
-    )  # fmt: skip
-    child.expect(">")
-    return child
 
 
 @pytest.mark.parametrize(("key", "made"), [("y", "made\n"), ("n", None)])

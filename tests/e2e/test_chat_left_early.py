@@ -7,19 +7,11 @@ from typing import Any
 
 import pexpect
 import pytest
-from cli_world import SUREFOOT, World, wait_for
+from chat_pty import chat
+from cli_world import World, wait_for
 
 HANG = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 60; echo x >> out.txt"}}]}
 DONE = {"text": "All finished."}
-
-
-def chat(world: World) -> Any:
-    child = pexpect.spawn(
-        SUREFOOT[0], [*SUREFOOT[1:], "--yolo"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=90,
-    )  # fmt: skip
-    child.expect(">")
-    return child
 
 
 def ended(child: Any) -> str:
@@ -31,7 +23,7 @@ def ended(child: Any) -> str:
 @pytest.mark.parametrize("number", range(3))
 def test_ux_18_words_and_ctrl_d_in_one_breath_are_recorded_or_shown_again(world: World, number: int) -> None:
     world.model_says(DONE)
-    child = chat(world)
+    child = chat(world, "--yolo")
     child.send(f"remember number {number}\r\x04")
     shown = ended(child)
     rows = json.loads(world.run("session", "list", "--json").stdout)
@@ -42,7 +34,7 @@ def test_ux_18_words_and_ctrl_d_in_one_breath_are_recorded_or_shown_again(world:
 
 def test_ux_18_words_parked_while_a_turn_ran_are_shown_again_when_a_person_leaves(world: World) -> None:
     world.model_says(HANG, DONE)
-    child = chat(world)
+    child = chat(world, "--yolo")
     child.send("hang\r")
     wait_for((world.project / "started").exists)
     child.send("and then the second thing\r")

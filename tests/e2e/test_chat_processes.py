@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-import pexpect
 import pytest
-from cli_world import SUREFOOT, World, wait_for
+from chat_pty import leave, spawned
+from cli_world import World, wait_for
 
 DONE = {"text": "All finished."}
 WORKS = (
@@ -22,22 +22,12 @@ def resumed(world: World) -> Any:
     wait_for((world.project / "started").exists)
     run.kill()
     run.communicate(timeout=90)
-    child = pexpect.spawn(
-        SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(50, 250), timeout=90,
-    )  # fmt: skip
+    child = spawned(world, "-c", rows=50, columns=250)
     child.expect(r"◐ still running · process \d+ · \d+ (s|min)")
     child.expect("t attach +s stop it +v leave it")
     child.expect("half way")
     time.sleep(0.8)  # the pause a person makes (UX-72)
     return child
-
-
-def leave(child: Any) -> int:
-    child.send("\x04")
-    child.expect(pexpect.EOF)
-    child.close()
-    return int(child.exitstatus)
 
 
 def test_ux_78_attach_brings_the_true_end_to_the_card(world: World) -> None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import subprocess
 import time
-from typing import Any
 
 import pexpect
 import pytest
-from cli_world import SUREFOOT, World
+from chat_pty import chat, leave
+from cli_world import World
 
 DONE = {"text": "All finished."}
 SLASH = (
@@ -16,22 +16,6 @@ SLASH = (
     "/recover", "/timeline",
 )  # fmt: skip
 """Those of UX-17 that only show something."""
-
-
-def chat(world: World) -> Any:
-    child = pexpect.spawn(
-        SUREFOOT[0], SUREFOOT[1:], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(50, 250), timeout=90,
-    )  # fmt: skip
-    child.expect(">")
-    return child
-
-
-def leave(child: Any) -> int:
-    child.send("\x04")
-    child.expect(pexpect.EOF)
-    child.close()
-    return int(child.exitstatus)
 
 
 @pytest.fixture
@@ -45,7 +29,7 @@ def repository(world: World) -> World:
 
 def test_ux_17_every_slash_command_of_the_list_is_known(world: World) -> None:
     world.model_says(DONE)
-    child = chat(world)
+    child = chat(world, rows=50, columns=250)
     child.send("hello\r")
     child.expect("All finished.")
     for word in SLASH:
@@ -71,7 +55,7 @@ def test_ux_17_diff_shows_the_work_tree_and_runs_no_program_of_the_repository(re
     ):
         subprocess.run(["git", "config", key, value], cwd=world.project, env=world.environ, check=True)
     world.model_says(DONE)
-    child = chat(world)
+    child = chat(world, rows=50, columns=250)
     child.send("/diff\r")
     child.expect("-one")
     child.expect(r"\+two")
@@ -83,7 +67,7 @@ def test_ux_17_diff_shows_the_work_tree_and_runs_no_program_of_the_repository(re
 def test_ux_17_context_tells_what_the_model_is_given(world: World) -> None:
     (world.project / "AGENTS.md").write_text("Be brief.\n")
     world.model_says(DONE)
-    child = chat(world)
+    child = chat(world, rows=50, columns=250)
     child.send("hello\r")
     child.expect("All finished.")
     child.send("/context\r")
@@ -94,7 +78,7 @@ def test_ux_17_context_tells_what_the_model_is_given(world: World) -> None:
 
 def test_ux_54_export_in_a_chat_writes_a_new_file_without_secrets(world: World) -> None:
     world.model_says(DONE)
-    child = chat(world)
+    child = chat(world, rows=50, columns=250)
     child.send("my password=swordfish99\r")
     child.expect("All finished.")
     child.send("/export talk.md\r")
@@ -111,11 +95,7 @@ def test_ux_16_ux_157_ctrl_t_names_what_runs_in_the_background(world: World) -> 
         "calls": [{"name": "shell", "args": {"command": "touch up; exec sleep 300", "background": True}}]
     }
     world.model_says(serve, DONE)
-    child = pexpect.spawn(
-        SUREFOOT[0], [*SUREFOOT[1:], "--yolo"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(50, 250), timeout=90,
-    )  # fmt: skip
-    child.expect(">")
+    child = chat(world, "--yolo", rows=50, columns=250)
     child.send("\x14")
     child.expect("nothing runs in the background")
     child.send("serve it\r")

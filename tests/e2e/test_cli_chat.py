@@ -7,33 +7,17 @@ import os
 import re
 import signal
 import time
-from typing import Any
 
 import pexpect
 import pytest
-from cli_world import SUREFOOT, World, wait_for, within
+from chat_pty import chat, leave, spawned
+from cli_world import World, wait_for, within
 
 DONE = {"text": "All finished."}
 HANG = {
     "text": "Waiting.",
     "calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; rm out.txt"}}],
 }
-
-
-def chat(world: World, *arguments: str, columns: int = 90) -> Any:
-    child = pexpect.spawn(
-        SUREFOOT[0], [*SUREFOOT[1:], *arguments], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, columns), timeout=90,
-    )  # fmt: skip
-    child.expect(">")
-    return child
-
-
-def leave(child: Any) -> int:
-    child.send("\x04")
-    child.expect(pexpect.EOF)
-    child.close()
-    return int(child.exitstatus)
 
 
 def quiet() -> None:
@@ -43,10 +27,7 @@ def quiet() -> None:
 
 def test_ux_16_a_key_pressed_before_the_first_prompt_counts(world: World) -> None:
     world.model_says(DONE)
-    child = pexpect.spawn(
-        SUREFOOT[0], SUREFOOT[1:], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=90,
-    )  # fmt: skip
+    child = spawned(world)
     child.delaybeforesend = None
     child.expect("s")  # the first letter of the greeting, long before a prompt reads keys
     assert leave(child) == 0
@@ -164,10 +145,7 @@ def test_ux_50_a_resumed_chat_shows_the_card_of_the_killed_run_before_anything_r
     child.kill(signal.SIGKILL)
     child.expect(pexpect.EOF)
     child.close()
-    again = pexpect.spawn(
-        SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=90,
-    )  # fmt: skip
+    again = spawned(world, "-c")
     again.expect("Resumed .* 1 may have happened")
     again.expect("not known")
     again.expect("surefoot recover")
@@ -188,10 +166,7 @@ def test_ux_34_a_terminated_chat_ends_with_143_and_its_call_is_listed(world: Wor
 
 def test_ux_60_the_chat_opens_with_who_works_where_and_shows_it_below(world: World) -> None:
     world.model_says(DONE)
-    child = pexpect.spawn(
-        SUREFOOT[0], SUREFOOT[1:], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 100), timeout=90,
-    )  # fmt: skip
+    child = spawned(world, columns=100)
     child.expect("surefoot · openai/.* mode default · barrier reach")
     child.expect("openai/[^ ]* · default")
     child.send("hello\r")
@@ -234,10 +209,7 @@ def test_ux_50_a_resumed_chat_shows_the_last_exchange_and_how_to_go_on(world: Wo
     child.kill(signal.SIGKILL)
     child.expect(pexpect.EOF)
     child.close()
-    again = pexpect.spawn(
-        SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=90,
-    )  # fmt: skip
+    again = spawned(world, "-c")
     again.expect("> hang")
     again.expect("Waiting.")
     again.expect("Resumed .* 1 may have happened")
@@ -354,10 +326,7 @@ def test_ux_50_a_resume_draws_the_run_strip_with_the_death(world: World) -> None
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
     assert "◇" in world.run("session", "list").stdout.splitlines()[0].split("  ")[3]
-    child = pexpect.spawn(
-        SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=90,
-    )  # fmt: skip
+    child = spawned(world, "-c")
     child.expect(r"◇┊  the process died at \d\d:\d\d:\d\d")
     child.expect("h |i look")
     assert leave(child) == 3
@@ -372,10 +341,7 @@ def test_ux_76_ux_68_two_keys_lead_from_a_resumed_card_to_a_working_model_and_no
     wait_for((world.project / "started").exists)
     killed.send_signal(signal.SIGKILL)
     killed.communicate()
-    child = pexpect.spawn(
-        SUREFOOT[0], [*SUREFOOT[1:], "-c"], cwd=str(world.project), env=world.environ, encoding="utf-8",
-        dimensions=(40, 90), timeout=90,
-    )  # fmt: skip
+    child = spawned(world, "-c")
     child.expect("Esc later")
     child.expect("◇1")
     quiet()

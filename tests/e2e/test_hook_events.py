@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import sys
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli_world import World
+from hook_world import script, settings, until
 
 from surefoot.app import App, Parts, open_app
-from surefoot.config import Settings, load_settings
+from surefoot.config import Settings
 from surefoot.core.history import UserWords
 from surefoot.core.model import Action, EffectClass, Notice, Receipt, State, TurnStatus
 from surefoot.runtime.controller import Controller
@@ -27,29 +27,10 @@ from surefoot.surfaces.cli.running import Desk
 from surefoot.surfaces.control import Control
 from surefoot.testing.played import PlayedModel
 
+soon = partial(until, seconds=30)
 DIES = {"name": "shell", "args": {"command": "echo done >> effects; kill -9 $$"}}
 SHELL = {"name": "shell", "args": {"command": "echo done >> effects"}}
 NOTE = "cat >> told; echo >> told"
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    (tmp_path / "work" / ".git").mkdir(parents=True)
-    (tmp_path / "home").mkdir()
-    return tmp_path / "work"
-
-
-def settings(work: Path, hooks: str, **flags: Any) -> Settings:
-    home = work.parent / "home"
-    (home / "config.toml").write_text(hooks)
-    given = {"model": "demo/played", "permissions.mode": "bypassPermissions", **flags}
-    return load_settings(given, {"SUREFOOT_HOME": str(home), "PATH": os.environ["PATH"]}, work)
-
-
-def script(work: Path, name: str, text: str) -> None:
-    file = work / name
-    file.write_text(f"#!/bin/sh\n{text}\n")
-    file.chmod(0o755)
 
 
 def hooks(command: str, *events: str, more: str = "") -> str:
@@ -85,14 +66,6 @@ async def said(controller: Controller, text: str = "Go.") -> TurnEnd:
     end = await controller.submit(text)
     assert isinstance(end, TurnEnd)
     return end
-
-
-def until(found: Callable[[], Any]) -> Any:
-    end = time.monotonic() + 30
-    while not (value := found()):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    return value
 
 
 def session_of(app: App, *, again: bool = False) -> Any:
@@ -211,11 +184,11 @@ class OneAnswer:
         self.work = work
 
     async def permission(self, question: Any) -> PermissionAnswer:
-        await asyncio.to_thread(until, lambda: told(self.work))
+        await asyncio.to_thread(soon, lambda: told(self.work))
         return PermissionAnswer("approved", by="ann")
 
     async def question(self, question: Any) -> Answer:
-        await asyncio.to_thread(until, lambda: told(self.work))
+        await asyncio.to_thread(soon, lambda: told(self.work))
         return Answer("answered", "left", by="ann")
 
 
@@ -279,7 +252,7 @@ async def test_ux_48_an_unknown_outcome_and_its_resolution_are_told_once_each(wo
         await said(controller)
         assert len(told(work)) == 1
         await resolved(controller, unknown, Action.CONFIRM)
-        await asyncio.to_thread(until, lambda: len(told(work)) == 2)
+        await asyncio.to_thread(soon, lambda: len(told(work)) == 2)
         one = told(work)[1]
         assert one["hook_event_name"] == "OutcomeResolved" and one["attempt_id"] == unknown.attempt_id
         assert one["resolution"]["kind"] == "confirmed" and one["overlays"] == ["confirmed"]
@@ -383,7 +356,7 @@ async def test_ux_48_after_a_stop_the_unknown_outcome_is_still_told(work: Path) 
     async with open_app(given, directory=work, parts=Parts(model=model({"calls": [slow]}))) as app:
         controller = await session_of(app)
         turn = asyncio.create_task(controller.submit("Go."))
-        await asyncio.to_thread(until, lambda: (work / "pid").exists() and (work / "pid").read_text())
+        await asyncio.to_thread(soon, lambda: (work / "pid").exists() and (work / "pid").read_text())
         await controller.stop()
         await turn
         await controller.close()
@@ -418,7 +391,7 @@ async def killed(given: Settings, work: Path, command: str, when: Callable[[], A
     agent = await asyncio.create_subprocess_exec(
         sys.executable, "-c", AGENT, str(given.places.settings_folder), str(work), command
     )
-    await asyncio.to_thread(until, when)
+    await asyncio.to_thread(soon, when)
     agent.kill()
     await agent.wait()
 
@@ -439,7 +412,7 @@ async def test_ux_48_tr_25_the_death_of_the_agent_inside_a_hook_leaves_the_hook_
         assert [one["attemptId"] for one in controller.actions.snapshot()["calls"]][-1:] == [hook.attempt_id]
         (work / "go").touch()
         record = Path(str((hook.process or {})["path"])) / "exit"
-        await asyncio.to_thread(until, record.exists)
+        await asyncio.to_thread(soon, record.exists)
         await controller.close()
     async with open_app(given, directory=work, parts=Parts(model=model())) as app:
         controller = await session_of(app, again=True)
@@ -482,7 +455,7 @@ async def test_ux_48_a_call_that_died_with_its_agent_is_told_with_the_first_turn
         (unknown,) = of(controller, "shell")
         assert [one["attempt_id"] for one in told(work)] == [unknown.attempt_id]
         (work / "go").touch()
-        await asyncio.to_thread(until, (Path(str((unknown.process or {})["path"])) / "exit").exists)
+        await asyncio.to_thread(soon, (Path(str((unknown.process or {})["path"])) / "exit").exists)
         await controller.close()
 
 

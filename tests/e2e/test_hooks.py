@@ -6,39 +6,17 @@ import asyncio
 import json
 import os
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hook_world import script, settings, until
 
 from surefoot.app import Parts, open_app
-from surefoot.config import Settings, load_settings
+from surefoot.config import Settings
 from surefoot.core.model import EffectClass, Receipt, State
 from surefoot.runtime.controller import Controller
 from surefoot.testing.played import PlayedModel
-
-
-@pytest.fixture
-def work(tmp_path: Path) -> Path:
-    (tmp_path / "work" / ".git").mkdir(parents=True)
-    (tmp_path / "home").mkdir()
-    return tmp_path / "work"
-
-
-def settings(work: Path, hooks: str, **flags: Any) -> Settings:
-    home = work.parent / "home"
-    (home / "config.toml").write_text(hooks)
-    given = {"model": "demo/played", "permissions.mode": "bypassPermissions", **flags}
-    return load_settings(given, {"SUREFOOT_HOME": str(home), "PATH": os.environ["PATH"]}, work)
-
-
-def script(work: Path, name: str, text: str) -> None:
-    file = work / name
-    file.write_text(f"#!/bin/sh\n{text}\n")
-    file.chmod(0o755)
-
 
 SHELL = {"name": "shell", "args": {"command": "echo done >> effects"}}
 WRITE = {"name": "write", "args": {"path": "a.txt", "content": "new"}}
@@ -243,14 +221,6 @@ async def test_tr_25_a_stop_ends_a_hook_and_the_call_never_starts(work: Path) ->
         (call,) = [one for one in controller.session.book if one.tool != "hook"]
         assert call.state is State.NOT_STARTED and effects(work) == []
         await asyncio.to_thread(until, lambda: is_gone(int(pid)))
-
-
-def until(found: Callable[[], Any]) -> Any:
-    end = time.monotonic() + 90
-    while not (value := found()):
-        assert time.monotonic() < end
-        time.sleep(0.01)
-    return value
 
 
 def said(file: Path) -> str:
