@@ -11,9 +11,11 @@ hung owner is alive. What cannot be told waits for the lease.
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 import secrets
 import socket
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -46,10 +48,6 @@ def this_process(lock_folder: Path) -> tuple[Owner, OwnerLock]:
     """Who this process is, with a fresh lock file in `lock_folder` that it holds."""
     lock_folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     pid = os.getpid()
-    path = lock_folder / f"{pid}-{secrets.token_hex(8)}"
-    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    facts = os.fstat(fd)
     owner = Owner(
         host=socket.gethostname(),
         pid=pid,
@@ -57,10 +55,12 @@ def this_process(lock_folder: Path) -> tuple[Owner, OwnerLock]:
         boot_id=boot_id(),
         pid_namespace=pid_namespace(),
         machine_id=machine_id(),
-        lock_dev=facts.st_dev,
-        lock_ino=facts.st_ino,
     )
-    return owner, OwnerLock(path, fd)
+    path = lock_folder / f"{_begins(owner)}{secrets.token_hex(8)}"
+    fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    facts = os.fstat(fd)
+    return replace(owner, lock_dev=facts.st_dev, lock_ino=facts.st_ino), OwnerLock(path, fd)
 
 
 def proof_of_death(owner: Owner, lock_folder: Path) -> Death:
@@ -107,14 +107,22 @@ def _by_lock(owner: Owner, folder: Path) -> Death:
 
 
 def _lock_file(owner: Owner, folder: Path) -> Path | None:
+    """The file of this lock, by inode and name: an inode is given to the next file once its own is gone."""
+    begins = _begins(owner)
     try:
         with os.scandir(folder) as found:
             for item in found:
-                if item.inode() == owner.lock_ino:
+                if item.inode() == owner.lock_ino and item.name.startswith(begins):
                     return Path(item.path)
     except OSError:
         return None
     return None
+
+
+def _begins(owner: Owner) -> str:
+    """How the name of this process's lock begins: its pid, and who else it is as a digest."""
+    facts = f"{owner.boot_id}\n{owner.pid_namespace}\n{owner.pid}\n{owner.start_ticks}"
+    return f"{owner.pid}-{hashlib.sha256(facts.encode()).hexdigest()[:16]}-"
 
 
 def _by_pid(owner: Owner) -> Death:

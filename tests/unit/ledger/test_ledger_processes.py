@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
 import os
 import signal
@@ -150,28 +151,44 @@ async def test_tr_173_a_stopped_owner_is_alive_and_stale_after_a_takeover(
     lock.close()
 
 
-def test_tr_173_death_is_proved_by_the_lock_alone_or_by_the_kernels_process_table_alone(
-    child: Child, folder: Path
-) -> None:
-    import dataclasses
+def next_door(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on this process sees all others from a pid namespace of its own."""
+    monkeypatch.setattr(owners, "pid_namespace", lambda: "pid:[1]")
 
+
+def test_tr_173_death_is_proved_by_the_lock_alone_or_by_the_kernels_process_table_alone(
+    child: Child, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     locks = folder / "owners"
-    by_lock = dataclasses.replace(child.owner, pid_namespace="pid:[1]")
     by_pid = dataclasses.replace(child.owner, lock_dev=None, lock_ino=None)
-    neither = dataclasses.replace(by_lock, lock_dev=None, lock_ino=None)
-    assert [proof_of_death(who, locks) for who in (by_lock, by_pid, neither)] == [
-        "alive",
-        "alive",
-        "cannot_tell",
-    ]
+
+    def seen() -> list[str]:
+        with monkeypatch.context() as patch:
+            by_table = proof_of_death(by_pid, locks)
+            next_door(patch)
+            return [proof_of_death(child.owner, locks), by_table, proof_of_death(by_pid, locks)]
+
+    assert seen() == ["alive", "alive", "cannot_tell"]
     reused = dataclasses.replace(by_pid, start_ticks=by_pid.start_ticks + 1)
     assert proof_of_death(reused, locks) == "dead"
     child.kill()
-    assert [proof_of_death(who, locks) for who in (by_lock, by_pid, neither)] == [
-        "dead",
-        "dead",
-        "cannot_tell",
-    ]
+    assert seen() == ["dead", "dead", "cannot_tell"]
+
+
+@pytest.mark.parametrize("holder", ["lives", "died"])
+def test_tr_173_an_inode_given_to_the_lock_of_another_process_says_nothing_of_the_one_that_had_it(
+    child: Child, folder: Path, monkeypatch: pytest.MonkeyPatch, holder: str
+) -> None:
+    """A lock that somebody removed; the next process made its own in the inode that became free."""
+    next_door(monkeypatch)
+    gone = dataclasses.replace(child.owner, pid=child.owner.pid + 1)
+    before = dataclasses.replace(child.owner, start_ticks=child.owner.start_ticks - 1)
+    elsewhere = dataclasses.replace(child.owner, pid_namespace="pid:[2]")
+    if holder == "died":
+        child.kill()
+    assert [proof_of_death(who, folder / "owners") for who in (gone, before, elsewhere)] == [
+        "cannot_tell"
+    ] * 3
 
 
 def test_tr_173_another_boot_of_the_same_machine_proves_death_and_another_machine_does_not(
@@ -179,8 +196,6 @@ def test_tr_173_another_boot_of_the_same_machine_proves_death_and_another_machin
 ) -> None:
     monkeypatch.setattr(owners, "boot_id", lambda: "a-later-boot")
     monkeypatch.setattr(owners, "machine_id", lambda: "this-machine")
-    import dataclasses
-
     here = dataclasses.replace(child.owner, machine_id="this-machine")
     assert proof_of_death(here, folder / "owners") == "dead"
     assert proof_of_death(dataclasses.replace(here, machine_id="other"), folder / "owners") == "cannot_tell"
@@ -198,11 +213,9 @@ def test_tr_173_this_process_holds_its_lock_until_it_closes_it(tmp_path: Path) -
 
 
 def test_tr_173_a_forked_child_keeps_its_dead_parents_lock_which_errs_on_the_safe_side(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Seen from another pid namespace, where the lock is all there is to see."""
-    import dataclasses
-
     ours, theirs = os.pipe()
     told, tell = os.pipe()
     parent = os.fork()
@@ -216,8 +229,9 @@ def test_tr_173_a_forked_child_keeps_its_dead_parents_lock_which_errs_on_the_saf
         os._exit(0)
     owner = Owner.from_json(json.loads(os.read(told, 4096)))
     os.waitpid(parent, 0)
-    assert proof_of_death(dataclasses.replace(owner, pid_namespace="pid:[1]"), tmp_path) == "alive"
     assert proof_of_death(owner, tmp_path) == "dead"
+    next_door(monkeypatch)
+    assert proof_of_death(owner, tmp_path) == "alive"
     for end in (ours, theirs, told, tell):
         os.close(end)
 
