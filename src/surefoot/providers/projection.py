@@ -16,14 +16,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.core.history import Message, ResultGiven
+from surefoot.core.history import AssistantWords, Message, ResultGiven
 from surefoot.core.lifecycle import Book
 from surefoot.core.restated import with_facts
-from surefoot.core.results import speaking
 from surefoot.providers.anthropic import AnthropicWire
 from surefoot.providers.chat import ChatWire
-from surefoot.providers.missing import with_missing_results
-from surefoot.providers.port import ModelRequest, Wire
+from surefoot.providers.missing import is_constant, receipt_first, with_missing_results
+from surefoot.providers.port import ModelRequest, ToolSpec, Wire
 from surefoot.providers.repairs import Repair, asks_to_drop, repaired
 from surefoot.providers.reported import in_ladder_order, ordinary, place_of
 from surefoot.providers.responses import ResponsesWire
@@ -89,8 +88,8 @@ def project(
     for prefix, known in force.told:
         shown = with_facts(shown, prefix + force.offset, known)
     shown = repaired(shown, force.repairs, offset=force.offset)
-    whole = with_missing_results(shown, lambda call_id: _state(receipts, call_id))
-    asked = dataclasses.replace(request, messages=whole)
+    whole = with_missing_results(receipt_first(shown, receipts.attempts), receipts.attempts)
+    asked = dataclasses.replace(request, messages=whole, tools=_offered(request.tools, whole, contract))
     spoken = wire or WIRES[str(contract["contract.id"]).partition("/")[2]]()
     body = spoken.encode(asked, contract)
     if asks_to_drop(force.repairs):
@@ -100,19 +99,30 @@ def project(
     def read_repairs() -> tuple[Repair, ...]:
         places = place_of(stored)
         applied = [(rid, place if place < 0 else place + force.offset) for rid, place in force.repairs]
-        applied += [("R5", places(one)) for one in _added(shown, whole)]
+        applied += [("R5" if is_constant(one) else "R1", places(one)) for one in _added(shown, whole)]
         applied += [(rid, places(one)) for rid, one in ordinary(asked, body, contract, wire=spoken.name)]
         return in_ladder_order(applied)
 
     return Projection(asked, body, tuple(check(body, contract)), read_repairs)
 
 
-def _state(receipts: Book, call_id: str) -> str | None:
-    attempts = receipts.attempts(call_id)
-    return speaking(list(attempts)).state.value if attempts else None
+STUB = ToolSpec(
+    "no_tool", "Stands for the tools of earlier messages. None can be called now; answer in words.", {}
+)
+"""Offered where a host wants tools beside calls of the past and there are none (BR-05). No registry knows its
+name, so that a call of it is refused like that of any missing tool."""
 
 
-def _added(before: Sequence[Message], after: Sequence[Message]) -> list[Message]:
+def _offered(
+    tools: Sequence[ToolSpec], messages: Sequence[Message], contract: Mapping[str, Any]
+) -> Sequence[ToolSpec]:
+    if tools or not contract["tools.required_with_history"] or contract["tools.mode"] != "native":
+        return tools
+    calls = any(isinstance(one, AssistantWords) and one.calls for one in messages)
+    return (STUB,) if calls else tools
+
+
+def _added(before: Sequence[Message], after: Sequence[Message]) -> list[ResultGiven]:
     known = {id(one) for one in before}
     return [one for one in after if isinstance(one, ResultGiven) and id(one) not in known]
 

@@ -10,11 +10,12 @@ import pytest
 
 from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGiven, UserWords
 from surefoot.core.lifecycle import Book
+from surefoot.core.model import Receipt, State
 from surefoot.providers import contracts, ladder, repairs
 from surefoot.providers.anthropic import AnthropicWire
 from surefoot.providers.chat import ChatWire
 from surefoot.providers.diagnosis import FAMILIES, certainty, diagnose
-from surefoot.providers.missing import NOT_EXECUTED, OUTCOME_UNKNOWN, with_missing_results
+from surefoot.providers.missing import NOT_EXECUTED, OUTCOME_UNKNOWN, receipt_first, with_missing_results
 from surefoot.providers.port import ModelRequest, ToolSpec, Wire
 from surefoot.providers.projection import InForce, project
 from surefoot.providers.responses import ResponsesWire
@@ -215,8 +216,34 @@ def test_pr_54_a_removed_segment_keeps_its_text_and_loses_call_and_result(wire: 
 @pytest.mark.promise("projection:no-invented-success")
 def test_pr_56_a_missing_result_is_one_of_two_constants_and_never_looks_like_output() -> None:
     messages: list[Message] = [UserWords("t1", "go"), words("chat", 1), words("chat", 2)]
-    states = {"cal_1": "not_started", "cal_2": "started"}
-    shown = with_missing_results(messages, states.get)
+    book = Book([receipt(1, State.NOT_STARTED), receipt(2, State.STARTED)])
+    shown = with_missing_results(messages, book.attempts)
     given = [one for one in shown if isinstance(one, ResultGiven)]
     assert [(one.text, one.is_error) for one in given] == [(NOT_EXECUTED, True), (OUTCOME_UNKNOWN, True)]
-    assert with_missing_results(history("chat"), states.get) == history("chat")
+    assert with_missing_results(history("chat"), book.attempts) == history("chat")
+
+
+def receipt(number: int, state: State, **fields: Any) -> Receipt:
+    return Receipt("s", "t", f"cal_{number}", f"att_{number}", 0, state=state, **fields)
+
+
+def test_pr_56_a_stored_result_that_is_missing_comes_back_from_its_receipt_unchanged() -> None:
+    messages: list[Message] = [UserWords("t1", "go"), words("chat", 1), words("chat", 2)]
+    told: list[dict[str, Any]] = [
+        {"text": "three effects", "isError": False},
+        {"text": "no", "isError": True},
+    ]
+    ended = [receipt(1, State.SUCCEEDED, result=told[0]), receipt(2, State.FAILED, result=told[1])]
+    shown = with_missing_results(messages, Book(ended).attempts)
+    given = [one for one in shown if isinstance(one, ResultGiven)]
+    assert [(one.text, one.is_error) for one in given] == [("three effects", False), ("no", True)]
+
+
+def test_oc_03_of_two_results_that_differ_the_receipts_own_stands_first() -> None:
+    first, second = ResultGiven(call(1), "cancelled", True), ResultGiven(call(1), "three effects", False)
+    messages: list[Message] = [UserWords("t1", "go"), words("chat", 1), first, second]
+    book = Book([receipt(1, State.SUCCEEDED, result={"text": "three effects"})])
+    assert receipt_first(messages, book.attempts)[2:] == [second, first]
+    far = Book([receipt(1, State.SUCCEEDED, result_ref="blob")])  # its text lies elsewhere
+    assert receipt_first(messages, far.attempts)[2:] == [second, first]
+    assert receipt_first(messages, Book().attempts) == messages
