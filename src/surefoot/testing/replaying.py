@@ -1,7 +1,8 @@
 """A session over the emulator on loopback: the real wires, client, ledger and controller.
 
-Owns: putting them together for one wire, profile and contract, and counting what a run did:
-statuses, starts, incidents. Does not own: what is asserted, the faults (`emulator`).
+Owns: putting them together for one wire, profile and contract, counting what a run did
+(statuses, starts, incidents), and the emulator's verdict on a request that is not sent.
+Does not own: what is asserted, the faults (`emulator`).
 
     async with Emulator() as emulator, Stand(emulator, Peer("chat", "deepseek", "deepseek/chat")) as stand:
         end = await stand.crew.controller.submit("go")
@@ -11,7 +12,8 @@ statuses, starts, incidents. Does not own: what is asserted, the faults (`emulat
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,11 +27,16 @@ from surefoot.providers import contracts
 from surefoot.providers.client import Client, Endpoint
 from surefoot.providers.port import ToolSpec
 from surefoot.providers.projection import WIRES
+from surefoot.providers.shaping import body_bytes
 from surefoot.runtime.models import EndpointModel
+from surefoot.runtime.people import Asker
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Wanted
 from surefoot.runtime.tools import Tool
+from surefoot.testing.emulator import anthropic_rules, chat_rules, profiles, responses_rules
+from surefoot.testing.emulator.issuing import account_of
 from surefoot.testing.emulator.server import Emulator
+from surefoot.testing.emulator.stored import Stored
 from surefoot.testing.rig import SESSION, Crew, Setup, assemble
 from surefoot.testing.world import CountingWorld
 
@@ -49,6 +56,10 @@ class Peer:
     model: str = "scripted"
     hosted: tuple[str, ...] = ()
     """Kinds of the provider's own tools that are switched on."""
+    endpoint: str = "emulated"
+    """Name of the endpoint; two names are two places, whatever their address."""
+    declared: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
+    """Keys in which the owner's contract differs from the one named."""
 
     @property
     def name(self) -> str:
@@ -93,6 +104,7 @@ class Stand:
         tools: Sequence[Tool] | None = None,
         automatic: bool = True,
         new: bool = True,
+        asker: Asker | None = None,
     ) -> None:
         self.emulator = emulator
         self.peer = peer
@@ -101,6 +113,8 @@ class Stand:
         self._tools = tools
         self._automatic = automatic
         self._new = new
+        self._asker = asker
+        """A person, who is asked before `pay`; without one everything is allowed."""
         self._stack = AsyncExitStack()
         self._crew: Crew | None = None
 
@@ -120,7 +134,8 @@ class Stand:
         tools = self._tools if self._tools is not None else self.tools()
         model = endpoint_model(client, self.emulator, self.peer, tools)
         wanted = Wanted(SESSION, {"directory": str(self.folder)} if self._new else None)
-        setup: Any = dataclasses.replace(Setup(tools=tools), model=model)  # type: ignore[arg-type]
+        asked = () if self._asker is None else ("pay",)
+        setup: Any = dataclasses.replace(Setup(tools=tools, asker=self._asker, ask=asked), model=model)  # type: ignore[arg-type]
         crew = await assemble(ledger, Scheduler(), owner, wanted, setup, None)
         self._stack.push_async_callback(crew.session.close)
         crew.controller.incidents.automatic = self._automatic
@@ -151,13 +166,31 @@ class Stand:
         return await self.crew.entries(Kind.INCIDENT)
 
 
+def contract_of(peer: Peer) -> contracts.Contract:
+    """The contract in force for a peer."""
+    named = contracts.resolve(peer.contract).with_reasoning_protocol(peer.reasoning_protocol)
+    return dataclasses.replace(named, keys_by_name={**named.keys_by_name, **peer.declared})
+
+
+def refusal(peer: Peer, body: Mapping[str, Any], *, key: str = KEY) -> tuple[str, ...]:
+    """The rules for which the peer's profile would refuse this request; empty when it takes it."""
+    given, profile = json.loads(body_bytes(body)), profiles.WIRES[peer.wire][peer.profile]
+    if peer.wire == "responses":
+        found = responses_rules.check(given, profile, Stored(), account=account_of({"x-api-key": key}))
+    elif peer.wire == "anthropic":
+        found = anthropic_rules.check(given, profile)
+    else:
+        found = chat_rules.check(given, profile)
+    return () if found is None else found.rules
+
+
 def endpoint_model(client: Client, emulator: Emulator, peer: Peer, tools: Sequence[Tool]) -> EndpointModel:
     """The model behind a profile of the emulator."""
     url = emulator.base_url(peer.profile, wire=peer.wire)
     if peer.wire == "anthropic":
         url += "/v1"
     endpoint = Endpoint(
-        name="emulated",
+        name=peer.endpoint,
         url=url,
         wire=peer.wire,
         contract=peer.contract,
@@ -165,7 +198,7 @@ def endpoint_model(client: Client, emulator: Emulator, peer: Peer, tools: Sequen
         key=lambda: KEY,
         reasoning_protocol=peer.reasoning_protocol,
     )
-    contract = contracts.resolve(peer.contract).with_reasoning_protocol(peer.reasoning_protocol)
+    contract = contract_of(peer)
     specs = [ToolSpec(tool.name, tool.description, tool.parameters) for tool in tools]
     return EndpointModel(
         client,
