@@ -1,8 +1,8 @@
 """Every setting of surefoot as data: name, form, allowed values, unit, default. Pure.
 
 Owns: the list of settings, what a value may look like, and which of them a
-project file may never set (UX-24). Does not own: where values come from
-(`settings_files`), who wins (`config`).
+project file may never set (UX-24). Does not own: the bounds themselves and their ends
+(`core.limits`), where values come from (`settings_files`), who wins (`config`).
 
 A setting is named by its path in the file, `recovery.on_unknown`. Tables whose
 names a person chooses are written with a star: `endpoints.*.url`.
@@ -10,12 +10,14 @@ names a person chooses are written with a star: `endpoints.*.url`.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from surefoot.core.limits import OLDER, Limits
 from surefoot.settings_hooks import CLASSES, EVENTS, hook_tables, hooks_problem
 
 WIRES = ("chat", "responses", "anthropic")
@@ -38,13 +40,20 @@ class Form:
     allowed: tuple[str, ...] = ()
     default: Any = None
     unit: str = ""
+    ends: tuple[float, float] | None = None
+    """The least and the greatest value, both allowed; None where there are none."""
 
     def problem(self, value: Any) -> str | None:
         """What is expected instead of `value`, as a phrase, or None when it fits."""
         if self.allowed:
             fits = isinstance(value, str) and (value in self.allowed or value in MODE_ALIASES)
             return None if fits else "one of " + ", ".join(self.allowed)
-        return _PROBLEMS[self.kind](value)
+        wrong = _PROBLEMS[self.kind](value)
+        if self.ends is None or (wrong is None and self.ends[0] <= value <= self.ends[1]):
+            return wrong
+        least, most = (f"{end:,}".replace(",", " ") for end in self.ends)
+        kind = "a whole number" if self.kind == "number" else "a number"
+        return f"{kind} from {least} to {most}; this bound can be moved and not lifted"
 
 
 def _text(value: Any) -> str | None:
@@ -94,60 +103,32 @@ _PROBLEMS: Mapping[str, Callable[[Any], str | None]] = {
 }
 
 
-def _limit(default: float, unit: str) -> Form:
-    return Form("seconds" if unit in ("s", "h") else "number", default=default, unit=unit)
+def _bound_form(bound: dataclasses.Field[Any]) -> Form:
+    """The form of a bound: it can be moved between its two ends and never lifted (UX-166)."""
+    last = bound.name.rpartition("_")[2]
+    return Form(
+        "number" if bound.type == "int" else "seconds",
+        default=bound.default,
+        unit=_UNITS.get(bound.name) or _UNITS.get(last, last),
+        ends=(bound.metadata["lowest"], bound.metadata["highest"]),
+    )
 
 
-KIB, MIB = 1024, 1024 * 1024
-
-LIMITS: Mapping[str, Form] = {
-    "arguments_bytes": _limit(MIB, "bytes"),
-    "arguments_depth": _limit(64, "levels"),
-    "classifier_bytes": _limit(64 * KIB, "bytes"),
-    "classifier_nodes": _limit(20_000, "nodes"),
-    "inline_result_bytes": _limit(MIB, "bytes"),
-    "blob_bytes": _limit(256 * MIB, "bytes"),
-    "hand_off_calls": _limit(24, "calls"),
-    "hand_off_files": _limit(8, "files per call"),
-    "hand_off_value_characters": _limit(240, "characters"),
-    "hand_off_bytes": _limit(16 * KIB, "bytes"),
-    "action_body_bytes": _limit(16 * KIB, "bytes"),
-    "error_text_bytes": _limit(4 * KIB, "bytes"),
-    "snapshot_bytes": _limit(2 * MIB, "bytes"),
-    "snapshot_calls": _limit(200, "calls"),
-    "snapshot_resolved": _limit(50, "calls"),
-    "inspect_action_seconds": _limit(30, "s"),
-    "inspect_resume_seconds": _limit(15, "s"),
-    "evidence_bytes": _limit(8 * KIB, "bytes"),
-    "summary_characters": _limit(500, "characters"),
-    "note_characters": _limit(500, "characters"),
-    "report_bytes": _limit(2 * KIB, "bytes"),
-    "reports_per_call": _limit(20, "reports"),
-    "stop_term_seconds": _limit(1, "s"),
-    "stop_kill_seconds": _limit(10, "s"),
-    "stop_kill_check_seconds": _limit(1, "s"),
-    "session_free_seconds": _limit(2, "s"),
-    "abort_wait_ms": _limit(250, "ms"),
-    "lease_seconds": _limit(30, "s"),
-    "lease_renewal_seconds": _limit(10, "s"),
-    "lease_extension_seconds": _limit(600, "s"),
-    "ladder_retries_per_call": _limit(7, "retries"),
-    "ladder_retries_per_turn": _limit(7, "retries"),
-    "owner_deaths": _limit(3, "deaths"),
-    "owner_deaths_seconds": _limit(600, "s"),
-    "resume_retry_age_seconds": _limit(120, "s"),
-    "process_log_bytes": _limit(64 * MIB, "bytes"),
-    "background_probe_seconds": _limit(2, "s"),
-    "pending_questions": _limit(16, "questions"),
-    "bulk_items": _limit(100, "items"),
-    "digest_file_bytes": _limit(64 * MIB, "bytes"),
-    "gate_wait_seconds": _limit(5, "s"),
-    "turn_resumes": _limit(3, "resumes"),
-    "log_wait_ms": _limit(200, "ms"),
-    "free_bytes": _limit(8 * MIB, "bytes"),
-    "ballast_bytes": _limit(2 * MIB, "bytes"),
-    "blob_age_hours": _limit(24, "h"),
+_UNITS = {
+    "seconds": "s",
+    "hours": "h",
+    "depth": "levels",
+    "hand_off_files": "files per call",
+    "snapshot_resolved": "calls",
+    "ladder_retries_per_call": "retries",
+    "ladder_retries_per_turn": "retries",
+    "reports_per_call": "reports",
+    "crash_attempts": "tries",
 }
+"""Units of bounds whose names do not end with their unit in full."""
+_BOUNDS = {bound.name: _bound_form(bound) for bound in dataclasses.fields(Limits)}
+
+LIMITS: Mapping[str, Form] = {name: form for name, form in _BOUNDS.items() if name not in OLDER}
 """Every bound of tool-recovery section 23 by its name."""
 
 SETTINGS: Mapping[str, Form] = {
@@ -170,11 +151,11 @@ SETTINGS: Mapping[str, Form] = {
     "recovery.on_unknown": Form("text", ("stop", "continue"), "stop"),
     "recovery.automatic": Form("text", ("on", "off"), "on"),
     "recovery.inspect_on_resume": Form("switch", default=True),
-    "recovery.inspect_seconds": Form("seconds", default=10, unit="s"),
+    "recovery.inspect_seconds": _BOUNDS["inspect_seconds"],
     "recovery.resume_retry": Form("text", ("safe", "none"), "safe"),
-    "recovery.crash_attempts": Form("number", default=2, unit="tries"),
+    "recovery.crash_attempts": _BOUNDS["crash_attempts"],
     "recovery.release_stopped_checks": Form("switch", default=True),
-    "recovery.max_requests_per_step": Form("number", default=6, unit="requests"),
+    "recovery.max_requests_per_step": Form("number", default=6, unit="requests", ends=(1, 100)),
     "recovery.accept_elicitation": Form("switch", default=True),
     "recovery.assurance_for_irreversible": Form(
         "text", ("same-user", "sandboxed", "separate-user", "passkey"), "same-user"

@@ -24,7 +24,14 @@ async def test_tr_185_the_two_bounds_with_older_names_reach_the_app(tmp_path: Pa
         assert (app.limits.inspect_seconds, app.limits.crash_attempts) == (3, 1)
 
 
-async def test_tr_185_a_bound_outside_its_range_is_one_sentence_that_names_it(tmp_path: Path) -> None:
-    with pytest.raises(SettingsError, match=r"limits\.free_bytes is .*outside its range: use a whole number"):
-        async with open_app(settings(tmp_path, limits__free_bytes=1 << 60), directory=tmp_path):
+def test_tr_185_a_bound_outside_its_range_is_one_sentence_that_names_it(tmp_path: Path) -> None:
+    with pytest.raises(
+        SettingsError, match=r"limits\.free_bytes must be a whole number from 1 to 68 719 476 736"
+    ):
+        settings(tmp_path, limits__free_bytes=1 << 60)
+
+
+async def test_tr_185_two_bounds_at_odds_are_one_sentence_that_names_both(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match=r"limits\.lease_renewal_seconds .* limits\.lease_seconds"):
+        async with open_app(settings(tmp_path, limits__lease_seconds=5), directory=tmp_path):
             pass

@@ -97,6 +97,7 @@ def test_ux_22_every_setting_without_a_star_has_one_variable(home: Path, project
     for path in paths:
         form = SETTINGS[path]
         value = {"switch": "off", "number": "7", "seconds": "7", "words": "a, b"}.get(form.kind, "text")
+        value = str(form.ends[1]) if form.ends else value
         given = form.allowed[-1] if form.allowed else value
         settings = load(home, project, **{config.variable_of(path): given})
         assert settings.origins[path].source == "environment", path
@@ -131,7 +132,7 @@ FORBIDDEN = {
     "mcp.servers.s.tools.t.reach": '["path:/a"]',
     "mcp.servers.s.tools.t.verifier": '"mcp"',
     **{
-        path.replace("*", "pay"): {"number": "1", "seconds": "1", "switch": "true"}.get(
+        path.replace("*", "pay"): str(form.ends[1]) if form.ends else {"switch": "true"}.get(
             form.kind, f'"{(form.allowed or ("",))[0]}"'
         )
         for path, form in SETTINGS.items() if path.startswith(("recovery.", "limits."))
@@ -200,8 +201,8 @@ def test_ux_23_trust_ends_when_what_can_be_executed_changes(home: Path, project:
     ("text", "line", "told"),
     [
         ('[recovery]\n\nbarrier = "strong"\n', 3, "one of session, reach, action, advise, off"),
-        ("[limits]\npending_questions = 0\n", 2, "a whole number above 0"),
-        ("[limits]\nlease_seconds = inf\n", 2, "a number above 0"),
+        ("[limits]\npending_questions = 0\n", 2, "a whole number from 1 to 1 000"),
+        ("[limits]\nlease_seconds = inf\n", 2, "a number from 1 to 3 600"),
         ("recovery.inspect_on_resume = 1\n", 1, "true or false"),
         ("[permissions]\nallow = 'Read'\n", 2, "a list of texts"),
         ("recovery = 3\n", 1, "must be a table"),

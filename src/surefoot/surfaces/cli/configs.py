@@ -204,6 +204,8 @@ def schema_of_settings() -> dict[str, Any]:
         leaf = dict(_JSON_TYPES.get(form.kind, {}))
         if form.allowed:
             leaf["enum"] = list(form.allowed)
+        if form.ends:
+            leaf["minimum"], leaf["maximum"] = form.ends
         if form.unit:
             leaf["description"] = form.unit
         if form.default is not None:
