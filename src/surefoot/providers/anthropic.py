@@ -28,6 +28,7 @@ from surefoot.providers.shaping import (
     in_order,
     is_foreign,
     made_elsewhere,
+    object_schema,
     orphan_text,
     user_text,
     wire_ids,
@@ -84,7 +85,11 @@ class AnthropicWire:
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
-    return {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)}
+    return {
+        "name": tool.name,
+        "description": tool.description,
+        "input_schema": object_schema(tool.parameters),
+    }
 
 
 def _thinking(request: ModelRequest) -> dict[str, Any] | None:

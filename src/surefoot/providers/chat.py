@@ -25,6 +25,7 @@ from surefoot.providers.shaping import (
     is_foreign,
     is_object_json,
     merged,
+    object_schema,
     orphan_text,
     replayed_arguments,
     user_text,
@@ -78,7 +79,11 @@ class ChatWire:
 
 
 def _tool(tool: ToolSpec) -> dict[str, Any]:
-    function = {"name": tool.name, "description": tool.description, "parameters": dict(tool.parameters)}
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": object_schema(tool.parameters),
+    }
     return {"type": "function", "function": function}
 
 

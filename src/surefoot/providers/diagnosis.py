@@ -470,13 +470,16 @@ _WORDS: Mapping[str, str] = {
 def next_wait(attempt: int, facts: Mapping[str, Any], *, max_requests: int = MAX_REQUESTS) -> float | None:
     """Seconds to wait before request `attempt + 1` of a step, or None when it must not be sent.
 
-    `attempt` counts the requests already made. A transport fault and a listed flap are asked again once
-    (R0, PR-39); an overload or a rate limit with growing waits, or as the server told.
-    `x-should-retry: false` is obeyed (PR-5).
+    `attempt` counts the requests already made. A transport fault, a listed flap (R0, PR-39) and a reply that
+    its own server could not read (OC-10) are asked for again once; an overload or a rate limit with growing
+    waits, or as the server told. `x-should-retry: false` is obeyed (PR-5).
     """
-    if not facts.get("transient") or facts.get("should_retry") is False or attempt >= max_requests:
+    unreadable = facts.get("kind") == "generation" and not facts.get("hosted")
+    if not (facts.get("transient") or unreadable):
         return None
-    if (facts.get("kind") == "transport" or facts.get("flap")) and attempt >= 2:
+    if facts.get("should_retry") is False or attempt >= max_requests:
+        return None
+    if (unreadable or facts.get("kind") == "transport" or facts.get("flap")) and attempt >= 2:
         return None
     told = facts.get("retry_after_seconds")
     if told is not None:

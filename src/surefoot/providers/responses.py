@@ -23,6 +23,7 @@ from surefoot.providers.shaping import (
     FAILED_WITHOUT_TEXT,
     in_order,
     is_foreign,
+    object_schema,
     orphan_text,
     user_text,
     wire_ids,
@@ -71,7 +72,7 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
         "type": "function",
         "name": tool.name,
         "description": tool.description,
-        "parameters": dict(tool.parameters),
+        "parameters": object_schema(tool.parameters),
         "strict": False,
     }
 

@@ -233,6 +233,19 @@ def merged(messages: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
         yield open_message
 
 
+_COMPOSED = ("properties", "$ref", "anyOf", "oneOf", "allOf")
+
+
+def object_schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema of a tool's arguments as hosts take it: an object, with its properties, also where there are none.
+
+    An empty one is refused with a code that says nothing of tools (X-08, MM-04).
+    """
+    if any(key in parameters for key in _COMPOSED):
+        return dict(parameters)
+    return {"type": "object", **parameters, "properties": {}}
+
+
 def messages_of(body: Mapping[str, Any]) -> Any:
     """The messages of an encoded request, in the JSON of its wire."""
     return body.get("messages", body.get("input"))
