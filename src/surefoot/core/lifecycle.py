@@ -14,13 +14,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import operator
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from surefoot.core.effects import judged_effect
 from surefoot.core.model import EffectClass, Entry, Kind, Overlay, Receipt, State, camel
-from surefoot.core.shelf import Shelf, fields_of, receipt_from_json
+from surefoot.core.shelf import PLACE, Shelf, lay_over, receipt_by_place, receipt_from_json, values_of
 from surefoot.core.unread import attempt_of, may_wait, says_nothing
 
 LEGAL: Mapping[State, frozenset[State]] = {
@@ -44,9 +43,10 @@ RESOLUTIONS = {
 }
 _CLOSABLE = frozenset({State.SUCCEEDED, State.FAILED, State.UNKNOWN})
 _TRUE_ENDS = frozenset({State.SUCCEEDED.value, State.FAILED.value})
-_IDENTITY_FIELDS = frozenset(
-    {"attempt_id", "session_id", "call_id", "turn_id", "position", "parent_attempt_id"}
-)
+_IDENTITY = [
+    PLACE[name]
+    for name in ("attempt_id", "session_id", "call_id", "turn_id", "position", "parent_attempt_id")
+]
 _CLOSING = frozenset({Overlay.PROVEN, Overlay.CONFIRMED, Overlay.DENIED, Overlay.RELEASED})
 
 
@@ -161,23 +161,19 @@ def _closed(receipt: Receipt, entry: Entry) -> Receipt:
 
 def _merged(receipt: Receipt, payload: Mapping[str, Any], **fixed: Any) -> Receipt:
     """Lay the fields of `payload` over the receipt; a state this version does not know reads as unknown."""
-    change, extra = fields_of(payload)
-    for name in _IDENTITY_FIELDS & change.keys():
-        del change[name]
-    if "notes" in change:
-        change["notes"] = receipt.notes + tuple(note for note in change["notes"] if note not in receipt.notes)
-    change.update(fixed)
+    before = values_of(receipt)
+    values = list(before)
+    extra = lay_over(values, payload)
+    for place in _IDENTITY:
+        values[place] = before[place]
+    noted = values[PLACE["notes"]]
+    if noted is not receipt.notes:
+        values[PLACE["notes"]] = receipt.notes + tuple(note for note in noted if note not in receipt.notes)
+    for name, value in fixed.items():
+        values[PLACE[name]] = value
     if extra:
-        change["extra"] = {**receipt.extra, **extra}
-    # By place and by hand: `dataclasses.replace` takes three times as long on the path of a result.
-    values = list(_values_of(receipt))
-    for name, value in change.items():
-        values[_PLACE[name]] = value
-    return Receipt(*values)
-
-
-_PLACE = {field.name: place for place, field in enumerate(dataclasses.fields(Receipt))}
-_values_of = operator.attrgetter(*_PLACE)
+        values[PLACE["extra"]] = {**receipt.extra, **extra}
+    return receipt_by_place(values)
 
 
 def _with_process(receipt: Receipt, payload: Mapping[str, Any]) -> Receipt:
@@ -390,7 +386,8 @@ class Book(Shelf):
         self._judge_one(changed)
         pending = [changed.supersedes, changed.parent_attempt_id]
         while pending:
-            receipt = self._by_attempt.get(pending.pop() or "")
+            attempt = pending.pop()
+            receipt = self._by_attempt.get(attempt) if attempt else None
             if receipt is not None and self._judge_one(receipt):
                 pending += [receipt.supersedes, receipt.parent_attempt_id]
 
@@ -441,6 +438,8 @@ COUNTED_OVERLAYS = {
 
 def _counted(receipt: Receipt) -> list[str]:
     """Under which names of TR-158 an attempt counts, `unknown` excepted."""
+    if not receipt.overlays and receipt.state is not State.NOT_STARTED:
+        return []  # as nearly always
     names = [COUNTED_OVERLAYS[overlay] for overlay in receipt.overlays if overlay in COUNTED_OVERLAYS]
     if receipt.state is State.NOT_STARTED and receipt.reason == "fenced":
         names.append("blocked")
