@@ -28,6 +28,7 @@ from surefoot.providers.shaping import (
     object_schema,
     orphan_text,
     replayed_arguments,
+    result_text,
     user_text,
     wire_ids,
     wire_name,
@@ -132,7 +133,9 @@ def _native(
             if wire_id is None:
                 shown.append({"role": "user", "content": orphan_text(message)})
             else:
-                shown.append({"role": "tool", "tool_call_id": wire_id, "content": _result(message, contract)})
+                shown.append(
+                    {"role": "tool", "tool_call_id": wire_id, "content": result_text(message, contract)}
+                )
         else:
             tools, has_calls = bool(request.tools), bool(message.calls)
             demanded = asked and demands_carrier(
@@ -182,15 +185,6 @@ def _bridged(shown: Sequence[dict[str, Any]], contract: Mapping[str, Any]) -> li
     return bridged
 
 
-def _result(message: ResultGiven, contract: Mapping[str, Any]) -> str:
-    if message.text:
-        return message.text
-    blank_refused = contract["content.empty_result"] == "text" or (
-        message.is_error and contract["content.error_result_text"]
-    )
-    return EMPTY_RESULT if blank_refused else ""
-
-
 def _assistant(
     message: AssistantWords, contract: Mapping[str, Any], ids: Mapping[str, str], demanded: bool
 ) -> dict[str, Any] | None:
@@ -200,10 +194,10 @@ def _assistant(
     content = raw.get("content") if message.wire == NAME and contract["tools.mode"] == "native" else None
     if not isinstance(content, (str, list)):
         content = message.text or ""
+    content = _content(content, bool(calls), contract)
     if not calls and not content:
         return None
-    encoded: dict[str, Any] = {"role": "assistant"}
-    encoded["content"] = _content(content, bool(calls), contract)
+    encoded: dict[str, Any] = {"role": "assistant", "content": content}
     for key, value in raw.items():
         if key in encoded or key in ("tool_calls", "role") or value is None:
             continue

@@ -19,12 +19,11 @@ from surefoot.providers.responses_items import NAME, Replay, useless_ids
 from surefoot.providers.responses_stream import ResponsesDecoder
 from surefoot.providers.shaping import (
     BRIDGE,
-    EMPTY_RESULT,
-    FAILED_WITHOUT_TEXT,
     in_order,
     is_foreign,
     object_schema,
     orphan_text,
+    result_text,
     user_text,
     wire_ids,
 )
@@ -90,7 +89,7 @@ def _input(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str,
             if user_text(message).strip():
                 shown.append({"role": "user", "content": user_text(message)})
         elif message.call.call_id in ids:
-            output = message.text or _blank(contract, message.is_error)
+            output = result_text(message, contract)
             call_id = ids[message.call.call_id]
             shown.append({"type": "function_call_output", "call_id": call_id, "output": output})
         else:
@@ -98,9 +97,3 @@ def _input(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str,
     if shown and contract["pairing.final_role"] != "any" and shown[-1].get("role") == "assistant":
         shown.append({"role": "user", "content": BRIDGE})
     return shown
-
-
-def _blank(contract: Mapping[str, Any], is_error: bool) -> str:
-    if is_error and contract["content.error_result_text"]:
-        return FAILED_WITHOUT_TEXT
-    return EMPTY_RESULT if contract["content.empty_result"] == "text" else ""

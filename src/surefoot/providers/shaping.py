@@ -246,6 +246,15 @@ def object_schema(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "object", **parameters, "properties": {}}
 
 
+def result_text(message: ResultGiven, contract: Mapping[str, Any]) -> str:
+    """A result as it is stored; where it is blank, the words of R2 if a host takes no blank one (OC-09, AN-17)."""
+    if message.text.strip():
+        return message.text
+    if message.is_error and contract["content.error_result_text"]:
+        return FAILED_WITHOUT_TEXT
+    return EMPTY_RESULT if contract["content.empty_result"] == "text" else message.text
+
+
 def messages_of(body: Mapping[str, Any]) -> Any:
     """The messages of an encoded request, in the JSON of its wire."""
     return body.get("messages", body.get("input"))

@@ -207,3 +207,13 @@ def test_pr_5_the_wait_is_bounded_and_obeys_the_server() -> None:
     assert next_wait(3, busy, max_requests=3) is None
     cut = {"transient": True, "kind": "transport"}
     assert [next_wait(1, cut), next_wait(2, cut)] == [0.5, None]
+
+
+def test_case_t19_oc_10_a_reply_its_server_could_not_read_is_asked_for_once_more_and_never_with_hosted_tools() -> (
+    None
+):
+    unusable = {"kind": "generation", "transient": False}
+    assert [next_wait(1, unusable), next_wait(2, unusable)] == [0.5, None]
+    assert next_wait(1, {**unusable, "hosted": ["code"]}) is None
+    assert next_wait(1, {**unusable, "should_retry": False}) is None
+    assert next_wait(1, unusable, max_requests=1) is None
