@@ -92,13 +92,20 @@ def test_case_e11_an_interrupted_batch_leaves_no_question_and_starts_nothing(sit
     assert site.again().report["open"] == [] and ended.seams == ["asked"]
 
 
-def test_case_e13_an_answer_whose_call_never_started_is_not_used_up_by_another(site: Site) -> None:
+def test_case_e13_an_answer_whose_call_never_started_is_still_valid_for_it_and_for_no_other(
+    site: Site,
+) -> None:
     site.script({"calls": [call("pay", label=site.label)]}, {"calls": [call("pay", label=site.label)]}, TELLS)
     at = {"kill_at": 1, "only": ("append[attempt.started].before",)}
     assert site.run(prompts=("go",), answers=("approved",), flags=ASKING, **at).killed
     assert told(site.again()) == [("not_started", "owner_died_before_start")]
     resumed = site.again(answers=("denied",), flags=ASKING, go_on=True)
-    assert effects(site) == 0 and told(resumed)[1] == ("not_started", "permission_denied")
+    died, ran, asked = told(resumed)
+    assert (died, ran) == (("not_started", "owner_died_before_start"), ("succeeded", None))
+    assert asked == ("not_started", "permission_denied"), (
+        "the same action asked for once more is another call"
+    )
+    assert effects(site) == 1
 
 
 def test_case_e14_an_approved_call_runs_once_and_nobody_is_asked_again(site: Site) -> None:

@@ -142,8 +142,10 @@ def test_ux_35_an_interrupt_stands_before_an_unknown_call_and_that_before_the_ti
     started.unlink()
     (world.home / "other").mkdir()
     world.model_says(hang, DONE)
-    done = world.run("-p", "hang again", "--yolo", "--timeout", "2s")
+    done = world.run("-p", "hang again", "--yolo", "--timeout", "2s", "--output-format", "json")
     assert done.returncode == 3, "an unknown call stands before the time limit"
+    (document,) = lines(done.stdout)
+    assert [card["reason"] for card in document["unknown_outcomes"]] == ["time_limit"]
 
 
 def test_ux_34_a_reader_that_goes_away_ends_with_141(world: World) -> None:
@@ -163,7 +165,10 @@ def test_ux_34_a_model_server_that_hangs_ends_with_124_at_the_time_limit(world: 
         (world.home / "sf/config.toml").write_text(f'[endpoints.far]\nurl = "{url}"\nmodel = "m"\n')
         done = world.run("-p", "x", "-m", "far", "--timeout", "1s", "--output-format", "json")
     assert done.returncode == 124
-    assert json.loads(done.stdout)["subtype"] == "error_timeout"
+    document = json.loads(done.stdout)
+    assert document["subtype"] == "error_timeout" and document["result"] == "time_limit"
+    shown = world.run("session", "show").stdout
+    assert "the time of its run was over" in shown and "stopped" not in shown
 
 
 def test_ux_43_what_nobody_could_be_asked_about_says_so_and_one_line_says_how_to_allow_it(

@@ -125,7 +125,14 @@ def test_ux_32_every_line_of_a_run_is_true_to_the_schema_that_config_prints(
                     ("assistant", None), ("user", None), ("result", None)}  # fmt: skip
     for one in documents:
         for field in one:
-            if field not in ("type", "session_id", "changes", "will_ask_again", "searches"):
+            if field not in (
+                "type",
+                "session_id",
+                "changes",
+                "will_ask_again",
+                "will_run_approved",
+                "searches",
+            ):
                 left = {key: value for key, value in one.items() if key != field}
                 known = field == "subtype" and one["type"] == "system"
                 assert known or not validator.is_valid(left), f"{one['type']} without {field}"

@@ -26,6 +26,16 @@ class Asked:
     verdict: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Allowed:
+    """A person's yes to one action, as it was shown. It is good once, for this action alone (TR-171)."""
+
+    attempt_id: str
+    approval: Mapping[str, object]
+    shown: Mapping[str, object] | None
+    """Class, reach and directory that stood in the question; None in entries of the first releases."""
+
+
 class Questions:
     """Every question of a session; asking one again opens it again."""
 
@@ -34,6 +44,8 @@ class Questions:
         """Attempts whose question has a stored answer of a person."""
         self._by_id: dict[str, Asked] = {}
         self._of_attempt: dict[str, str] = {}
+        self._shown: dict[str, Mapping[str, object]] = {}
+        self._allowed: dict[tuple[str, str], Allowed] = {}
 
     def apply(self, entry: Entry) -> None:
         """Take in one entry of kind `question`, `answer` or `approval`."""
@@ -47,6 +59,8 @@ class Questions:
             )
             self._by_id[asked.question_id] = asked
             self._of_attempt[asked.attempt_id] = asked.question_id
+            if asked.permission and payload.get("shown"):
+                self._shown[asked.attempt_id] = payload["shown"]
         elif entry.kind in (Kind.ANSWER, Kind.APPROVAL):
             self._close(payload)
 
@@ -59,6 +73,11 @@ class Questions:
         asked = self.of([attempt])
         if asked is not None:
             self._by_id[asked.question_id] = replace(asked, verdict=verdict)
+        digest = str(payload.get("argumentDigest"))
+        if verdict == "approved":
+            self._allowed[attempt, digest] = Allowed(attempt, payload, self._shown.get(attempt))
+        else:
+            self._allowed.pop((attempt, digest), None)
 
     def get(self, question_id: str) -> Asked | None:
         """The question of this id."""
@@ -68,6 +87,15 @@ class Questions:
         """The newest question that one of these attempts of a call put."""
         found = [self._by_id[self._of_attempt[one]] for one in attempts if one in self._of_attempt]
         return found[-1] if found else None
+
+    def allowed(self, attempts: Iterable[str], digest: str) -> Allowed | None:
+        """The newest yes that one of these attempts of a call was given for arguments with this digest."""
+        found = [self._allowed[one, digest] for one in attempts if (one, digest) in self._allowed]
+        return found[-1] if found else None
+
+    def allowances(self) -> list[Allowed]:
+        """Every yes, oldest first, used or not."""
+        return list(self._allowed.values())
 
     def open_permissions(self) -> list[Asked]:
         """The permissions that were asked for and have no verdict, oldest first (UX-42)."""

@@ -174,13 +174,22 @@ WITHDRAWN = (
     "withdrawn, nothing was started; ask for the call again if it is still wanted."
 )
 
+WITHDRAWN_YES = (
+    "A person had allowed this call, and its turn was stopped before it began. The permission is withdrawn, "
+    "nothing was started; ask for the call again if it is still wanted."
+)
+UNUSED_YES = " A person had allowed this call; as it did not start, that permission was not used."
+
 
 def _not_started(receipt: Receipt, stored: Mapping[str, str]) -> Told:
     given = _stored_text(receipt, stored)
     reason = receipt.reason or ""
-    if given is None and (receipt.approval or {}).get("verdict") == "withdrawn" and reason == OWNER_DIED:
-        given = WITHDRAWN
+    approval = receipt.approval or {}
+    if given is None and approval.get("verdict") == "withdrawn" and reason == OWNER_DIED:
+        given = WITHDRAWN_YES if approval.get("was") == "approved" else WITHDRAWN
     text = given if given is not None else refusal_text(reason, receipt.extra)
+    if approval.get("verdict") == "approved":
+        text += UNUSED_YES  # the verdict on a call is always stated (TR-171)
     flagged = bool((receipt.result or {}).get("isError", reason not in NOT_A_TOOL_ERROR))
     return Told(text, flagged)
 

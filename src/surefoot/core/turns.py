@@ -1,6 +1,7 @@
 """Pure. The status of a turn and how it may move (TR-179 to TR-183).
 
-Owns: the table of moves, the verdict at a turn's end, whether a turn may be resumed, and how often it was.
+Owns: the table of moves, what stops a turn, the verdict at a turn's end, whether a turn may be resumed, and how
+often it was.
 Does not own: when a move is recorded (`runtime.controller`).
 """
 
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from surefoot.core.model import TurnStatus
@@ -32,6 +34,27 @@ MOVES: Mapping[TurnStatus, frozenset[TurnStatus]] = {
 
 ENDED = frozenset({_T.COMPLETED, _T.CANCELLED, _T.FAILED})
 RESUMABLE = frozenset({_T.FAILED, _T.INTERRUPTED})
+
+
+class StopCause(StrEnum):
+    """Who or what stopped a turn; the reason that its last move records."""
+
+    PERSON = "stopped_by_person"
+    TIME_LIMIT = "time_limit"
+    """The time that the run was given is over (`--timeout`)."""
+    TERMINATED = "terminated"
+    """A signal told the program to end, or its terminal was closed."""
+    READER_GONE = "reader_gone"
+    """Nobody reads what the run prints any more."""
+    CALLER = "caller_cancelled"
+    """The program that awaited the turn gave up."""
+    CLOSED = "session_closed"
+    """The session was closed while the turn ran."""
+
+    @property
+    def of_a_call(self) -> str:
+        """The reason of TR-41 for a call that it met while its body ran."""
+        return "time_limit" if self is StopCause.TIME_LIMIT else "cancelled"
 
 
 def move(before: TurnStatus, after: TurnStatus) -> str | None:

@@ -411,7 +411,7 @@ class Barrier:
     # D8 ---------------------------------------------------------------------------------------
 
     def _close(self, live: Live, outcome: Outcome) -> None:
-        live.outcome = CHILD_OPEN if self._child_open(live, outcome) else outcome
+        live.outcome = CHILD_OPEN if self._child_open(live, outcome) else live.told(outcome)
         writing = self._scheduler.begin(
             self._write_close(live, live.outcome), f"close {live.receipt.attempt_id}"
         )
@@ -534,20 +534,21 @@ class Barrier:
         """The attempts whose bodies this process runs now."""
         return [self._receipt(live.looked) for live in self._live.values() if not live.ended]
 
-    async def stop(self) -> None:
+    async def stop(self, reason: str = "cancelled") -> None:
         """End every body: what has not entered never will, what has is given a moment, then is unknown (TR-74)."""
         self.stopping = True
         self._cancelled.update(self._passing)
         lives = [live for live in self._live.values() if live.outcome is None]
         for live in lives:
+            live.cut_by = reason
             if not live.entrance.entered:
-                self._end_early(live, "cancelled")
+                self._end_early(live, reason)
             elif not live.looked.effect.interaction:  # a withdrawn question ends by itself, with its reason
                 self._interrupt(live)
         waiting = [live.task for live in lives if live.task is not None]
         await self._scheduler.wait(*waiting, seconds=self.limits.session_free_seconds / 2)
         for live in lives:
-            self._end_early(live, "cancelled")
+            self._end_early(live, reason)
 
     def leave(self) -> None:
         """Mark supervised commands as to be left running when their bodies are ended next (TR-206)."""

@@ -45,7 +45,7 @@ from surefoot.runtime.requests import Answer
 from surefoot.runtime.rewriting import Rewriting
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
-from surefoot.runtime.turning import Parked, Turn, TurnEnd
+from surefoot.runtime.turning import Parked, Turn, TurnEnd, named
 
 MAX_STEPS = 100
 INVALID_REPEATS = 3
@@ -151,17 +151,14 @@ class Controller:
         """What stands before a resumed session goes on (UX-50); reads only."""
         plan = self.actions.resuming.plan()
         again = [planned.receipt for planned in plan if planned.runs_again]
-        book = self.session.book
         return {
-            "settled": len(book) - len(plan),
+            "settled": len(self.session.book) - len(plan),
             "open": sum(not planned.runs_again for planned in plan),
             "willRunAgain": [
                 {"attemptId": one.attempt_id, "tool": one.tool, "reach": list(one.reach)} for one in again
             ],
-            "willAskAgain": [
-                {"attemptId": one.attempt_id, "tool": one.tool or one.asked_name}
-                for one in self.actions.resuming.pending_permissions()
-            ],
+            "willAskAgain": named(self.actions.resuming.pending_permissions()),
+            "willRunApproved": named(self.actions.resuming.approved()),
             "changes": self.equipment.changes(),
             "background": list(self.actions.snapshot()["background"]),
             "ownerDeaths": self.actions.deaths,
@@ -254,7 +251,7 @@ class Controller:
         self._climber.begin_turn()
         work = self._scheduler.spawn(self._whole(turn, begin), f"turn {turn.turn_id}")
         return await self._scheduler.watched(
-            work, on_cancel=lambda: self._scheduler.spawn(self.stop(), "stop")
+            work, on_cancel=lambda: self._scheduler.spawn(self.stop(turns.StopCause.CALLER), "stop")
         )
 
     def _retry_runs(self, busy: bool) -> None:
@@ -448,12 +445,13 @@ class Controller:
         error = None if turn.task.cancelled() else turn.task.exception()
         if isinstance(error, StaleEpoch):
             raise error
-        cancelled = turn.cancelled or turn.task.cancelled()
+        if turn.task.cancelled():
+            turn.ended_softly = "aborted"  # counts where nobody asked for it (TR-181)
         ended = turns.verdict(
-            cancelled=cancelled, paused=False, failed=error is not None or turn.ended_softly is not None
+            cancelled=turn.cancelled, paused=False, failed=error is not None or turn.ended_softly is not None
         )
-        if cancelled:
-            return await self._end(turn, ended, "stopped_by_person")
+        if turn.cancelled:
+            return await self._end(turn, ended, turn.stopped_by)
         if error is not None and not isinstance(error, SurefootError):
             await self._end(turn, ended, "internal_error")  # the fault is ours; the turn still ends (TR-182)
             raise error
@@ -475,7 +473,7 @@ class Controller:
             raise failure
         usage = Usage(turn.input_tokens, turn.output_tokens)
         if turn.cancelled and status is not TurnStatus.CANCELLED:
-            status, reason, error = TurnStatus.CANCELLED, "stopped_by_person", None
+            status, reason, error = TurnStatus.CANCELLED, turn.stopped_by, None
         return TurnEnd(turn.turn_id, status, reason, turn.text, turn.steps, usage, error)
 
     async def _settle_turn(self, turn: Turn, status: TurnStatus, reason: str | None) -> None:
@@ -506,7 +504,7 @@ class Controller:
         """The legal moves to `status` from what is durable; none when another move came first (TR-179)."""
         if status in turns.ENDED and turn.cancelled:
             # Stop came while the end was on its way: cancel goes before completed and failed (TR-181).
-            status, reason = TurnStatus.CANCELLED, "stopped_by_person"
+            status, reason = TurnStatus.CANCELLED, turn.stopped_by
         recorded = self._recorded.get(turn.turn_id)
         if recorded is None:
             return []
@@ -536,7 +534,7 @@ class Controller:
 
     # Stop -------------------------------------------------------------------------------------
 
-    async def stop(self) -> None:
+    async def stop(self, cause: turns.StopCause = turns.StopCause.PERSON) -> None:
         """End the turn. The cancel is recorded first, but the signal waits a moment only for it (TR-180).
 
         Nothing that has not entered its body does so from the press on; the wait is for bodies that run.
@@ -548,11 +546,11 @@ class Controller:
             await self.barrier.stop()
         if turn is None or turn.cancelled:
             return
-        turn.cancelled = True
+        turn.cancelled, turn.stopped_by = True, cause
         self.barrier.stopping = True
         self._climber.stop()
         if turn.turn_id in self._recorded:
-            moving = self._move(turn, TurnStatus.CANCELLING, "stopped_by_person")
+            moving = self._move(turn, TurnStatus.CANCELLING, cause)
             record = self._scheduler.spawn(moving, "cancel")
             record.add_done_callback(self._scheduler.heard)  # a lost session is told by the turn itself
             await self._scheduler.wait(record, seconds=self.barrier.limits.abort_wait_ms / 1000)
@@ -561,7 +559,7 @@ class Controller:
         self.people.withdraw()
         if turn.asking and turn.task is not None:
             turn.task.cancel()  # a late reply is neither committed nor run
-        await self.barrier.stop()
+        await self.barrier.stop(cause.of_a_call)
         # Calls that wait their turn refuse themselves now; a disk that hangs must not hold the session.
         if turn.task is not None and not await self._scheduler.wait(
             turn.task, seconds=self._share(SETTLE_WAIT)
@@ -571,11 +569,11 @@ class Controller:
     def _share(self, of: float) -> float:
         return of * self.barrier.limits.session_free_seconds
 
-    async def close(self) -> None:
+    async def close(self, cause: turns.StopCause = turns.StopCause.CLOSED) -> None:
         """End the turn and give the session back. Supervised commands go on, listed (TR-206)."""
         self.barrier.leave()
         self.actions.choices.release()
-        await self.stop()
+        await self.stop(cause)
         for attempt_id in list(self.actions.retrying.running):
             await self.actions.retrying.settled(attempt_id)
         while self._turn is not None:

@@ -6,7 +6,7 @@ Owns: the values that pass between the steps of TR-19. Does not own: their order
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from surefoot.core.canonical import Arguments
@@ -123,3 +123,11 @@ class Live:
     """What was decided to be written as its close; None while the body runs."""
     ended: bool = False
     """The body returned. A thread that outlives its call is not ended (TR-77)."""
+    cut_by: str | None = None
+    """Why its body was told to end, if it was; a body itself only ever sees a cancel."""
+
+    def told(self, outcome: Outcome) -> Outcome:
+        """What its end says, with the reason for which it was told to end."""
+        if self.cut_by is None or outcome.reason != "cancelled":
+            return outcome
+        return replace(outcome, reason=self.cut_by)

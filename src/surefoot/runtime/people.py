@@ -132,11 +132,31 @@ class People:
             return Permit(True)
         if verdict.kind is VerdictKind.DENY:
             return self._denied(looked, "rule", verdict)
+        given = self._given_before(looked)
+        if given is not None:
+            return Permit(True, approval=given)
         if self.asker is None:
             return self._denied(looked, "nobody", verdict)
         if self._shown >= self.most_pending:
             return Permit(False, _refused("approval_expired", by="nobody", why=TOO_MANY))
         return await self._counted(self._ask_permission(looked, verdict, subjects))
+
+    def _given_before(self, looked: Looked) -> Mapping[str, Any] | None:
+        """A yes to this very call whose owner died before the start: it is still good, once (TR-171)."""
+        attempts = self.session.book.attempts(looked.call.call_id)
+        digest = "" if looked.arguments is None else looked.arguments.digest
+        if any(one.started_position is not None for one in attempts):
+            return None
+        found = self.session.questions.allowed([one.attempt_id for one in attempts], digest)
+        return found.approval if found is not None and found.shown == self._as_shown(looked) else None
+
+    def _as_shown(self, looked: Looked) -> dict[str, Any]:
+        """What a person reads of a call beside its arguments; an answer is an answer to this."""
+        return {
+            "class": looked.effect.effect_class.value,
+            "reach": list(looked.effect.reach),
+            "directory": str(self._place.directory),
+        }
 
     async def _counted(self, asking: Awaitable[T]) -> T:
         self._shown += 1
@@ -177,7 +197,8 @@ class People:
         question_id = self._permission_id(looked)
         # Shares the commit of the turn that now waits; after a crash it is known that somebody was being asked.
         asked = self._scheduler.spawn(
-            self.session.append(_permission_question(looked, question, question_id)), "ask"
+            self.session.append(_permission_question(looked, question, question_id, self._as_shown(looked))),
+            "ask",
         )
         asked.add_done_callback(self._scheduler.heard)
         answer = await self._wait_for(
@@ -307,7 +328,9 @@ class People:
             task.cancel()
 
 
-def _permission_question(looked: Looked, question: PermissionQuestion, question_id: str) -> Draft:
+def _permission_question(
+    looked: Looked, question: PermissionQuestion, question_id: str, shown: Mapping[str, Any]
+) -> Draft:
     payload = {
         "questionId": question_id,
         "attemptId": question.attempt_id,
@@ -316,6 +339,7 @@ def _permission_question(looked: Looked, question: PermissionQuestion, question_
         "choices": [],
         "permission": True,
         "argumentDigest": question.argument_digest,
+        "shown": shown,
     }
     return Draft(Kind.QUESTION, payload)
 

@@ -179,30 +179,31 @@ async def _stored_answer(session: Session, receipt: Receipt) -> Draft | None:
 
 
 async def _withdrawn(session: Session, receipt: Receipt, judged: Draft) -> list[Draft]:
-    """A permission that was being asked for in a turn that was stopped is withdrawn, and told so (UX-42).
+    """A permission that was asked for or given in a turn that was stopped is withdrawn, and told so (UX-42).
 
     In any other turn the question stays open, and is shown again when somebody goes on.
     """
     after = max(0, session.position - QUESTION_WINDOW)
-    asked = None
+    asked, verdict = None, None
     for entry in await session.ledger.read(session.session_id, after=after):
         if entry.payload.get("attemptId") != receipt.attempt_id:
             continue
         if entry.kind == Kind.QUESTION and entry.payload.get("permission"):
-            asked = entry.payload
+            asked, verdict = entry.payload, None
         elif entry.kind == Kind.APPROVAL:
-            asked = None
-    if asked is None:
+            verdict = entry.payload.get("verdict")
+    if asked is None or verdict not in (None, "approved"):
         return [judged]
-    verdict = {
+    withdrawn = {
         "attemptId": receipt.attempt_id,
         "argumentDigest": asked.get("argumentDigest"),
         "verdict": "withdrawn",
         "by": None,
         "channel": "restart",
         "at": session.scheduler.now_ms(),
+        **({"was": verdict} if verdict else {}),
     }
-    return [Draft(Kind.APPROVAL, verdict), judged]
+    return [Draft(Kind.APPROVAL, withdrawn), judged]
 
 
 def _ended_with_its_owner(receipt: Receipt, replaced: frozenset[int]) -> list[Draft]:

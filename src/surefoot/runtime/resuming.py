@@ -206,6 +206,23 @@ class Resuming:
         """
         return [one for one in self._unanswered() if one.parent_attempt_id is None]
 
+    def approved(self) -> list[Receipt]:
+        """The calls that a person allowed and whose owner died before they began, in call order (TR-171).
+
+        Not nested ones, whose caller is gone, and not the copies of a fork: the yes was to the original.
+        """
+        book, newest = self._session.book, {}
+        for allowed in self._session.questions.allowances():
+            first = book.get(allowed.attempt_id)
+            if first is None or OFF_BRANCH in first.notes:
+                continue
+            attempts = book.attempts(first.call_id)
+            begun = any(one.started_position is not None for one in attempts)
+            alone = first.parent_attempt_id is None and first.origin_attempt_id is None
+            if alone and not begun and self._is_pending(attempts[-1]):
+                newest[first.call_id] = attempts[-1]
+        return list(newest.values())
+
     def _unanswered(self) -> list[Receipt]:
         book = self._session.book
         attempts = [one.attempt_id for one in self._session.questions.open_permissions()]
@@ -220,10 +237,14 @@ class Resuming:
     async def ask_again(self) -> list[Receipt]:
         """Show the permission questions of a dead owner again; where nobody can be asked they are withdrawn.
 
+        What was allowed before its owner died is not asked again: it runs, and the yes is spent by that.
         An approval starts a new attempt of the same call. The old one never began. A nested call is not asked
         about without the call that it stood below; when that one comes again, so does the question.
         """
         receipts = []
+        for old in self.approved():
+            if not self._barrier.stopping:
+                receipts.append(await self._again(old, supersedes=None))
         for old in self._unanswered():
             alone = old.parent_attempt_id is None and OFF_BRANCH not in old.notes
             if self.person() and alone and not self._barrier.stopping:

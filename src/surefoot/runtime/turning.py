@@ -5,11 +5,12 @@ Owns: the values the controller keeps of a turn. Does not own: how a turn moves 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.core.model import TurnStatus
+from surefoot.core.model import Receipt, TurnStatus
+from surefoot.core.turns import StopCause
 from surefoot.errors import SurefootError
 from surefoot.providers.port import Usage
 from surefoot.runtime.incidents import Prepared
@@ -44,7 +45,9 @@ class Turn:
     moving: Any = None
     """Set when the newest move is over; the next one waits for it."""
     cancelled: bool = False
-    """A person pressed Stop. It never comes back (TR-180)."""
+    """It was stopped. It never comes back (TR-180)."""
+    stopped_by: StopCause = StopCause.PERSON
+    """By whom or what, once it is `cancelled`."""
     step_id: str = ""
     steps: int = 0
     text: str = ""
@@ -71,3 +74,8 @@ class Turn:
             self.input_tokens = (self.input_tokens or 0) + usage.input_tokens
         if usage.output_tokens is not None:
             self.output_tokens = (self.output_tokens or 0) + usage.output_tokens
+
+
+def named(calls: Iterable[Receipt]) -> list[dict[str, Any]]:
+    """Calls that never began, as a resume names them."""
+    return [{"attemptId": one.attempt_id, "tool": one.tool or one.asked_name} for one in calls]

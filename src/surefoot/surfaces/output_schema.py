@@ -56,7 +56,10 @@ def _lines() -> dict[str, Schema]:
     card: Schema = {"$ref": "#/$defs/card"}
     return {
         "system_init": object_of(_init()),
-        "system_resume": object_of(_resume(), {"changes": list_of({}), "will_ask_again": list_of(_ANY)}),
+        "system_resume": object_of(
+            _resume(),
+            {"changes": list_of({}), "will_ask_again": list_of(_ANY), "will_run_approved": list_of(_ANY)},
+        ),
         "system_receipt": object_of(_receipt()),
         "system_outcome_unknown": object_of({"card": card}),
         "system_provider_refused": object_of({"incident_id": or_null(TEXT), **_POSITION}),

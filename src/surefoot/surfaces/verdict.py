@@ -206,6 +206,7 @@ def resume_document(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]
         "will_run_again": list(facts.get("willRunAgain") or ()),
         "changes": list(facts.get("changes") or ()),
         "will_ask_again": list(facts.get("willAskAgain") or ()),
+        "will_run_approved": list(facts.get("willRunApproved") or ()),
         "background": list(facts.get("background") or ()),
         "owner_deaths": facts.get("ownerDeaths", 0),
     }

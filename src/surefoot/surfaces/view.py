@@ -429,6 +429,15 @@ def reask_line(calls: Sequence[Mapping[str, Any]], language: str) -> str | None:
     return say("will_reask", language, calls=", ".join(clean(call.get("tool") or "?") for call in calls))
 
 
+def approved_line(calls: Sequence[Mapping[str, Any]], language: str) -> str | None:
+    """What a Continue would run on a yes that was given before the death of its owner, or None (TR-171)."""
+    if not calls:
+        return None
+    return say(
+        "will_run_approved", language, calls=", ".join(clean(call.get("tool") or "?") for call in calls)
+    )
+
+
 def stop_line(counts: Mapping[str, int], language: str, *, ending_seconds: float | None = None) -> str:
     """The one line of counts after a stop (UX-18)."""
     order = ("succeeded", "failed", "unknown", "not_started", "ending", "check")

@@ -131,6 +131,11 @@ NOTICES: Mapping[str, Texts] = {
         "模型两次没有回答任何内容",
         "模型兩次沒有回答任何內容",
     ),
+    "ended_aborted": (
+        "its work was aborted, and nobody had asked for that",
+        "工作被中止，但没有人要求中止",
+        "工作被中止，但沒有人要求中止",
+    ),
     "ended_output_limit": (
         "the reply was cut at the output limit before it said anything; a lower effort or a larger limit helps",
         "回复在说出任何内容之前就在输出上限处被截断；降低思考强度或提高上限会有帮助",

@@ -195,6 +195,11 @@ SENTENCES: Mapping[str, Texts] = {
         "进一步检查（会访问 {host}）",
         "進一步檢查（會連到 {host}）",
     ),
+    "will_run_approved": (
+        "On continue, what you allowed before the end will run: {calls}",
+        "继续后将执行你在中断前已允许的调用：{calls}",
+        "繼續後將執行你在中斷前已允許的呼叫：{calls}",
+    ),
     "will_reask": (
         "On continue, you will be asked again about: {calls}",
         "继续后将再次询问你：{calls}",
@@ -532,6 +537,7 @@ SENTENCES: Mapping[str, Texts] = {
         "这一轮没有得到回答：{reason}",
         "這一輪沒有得到回答：{reason}",
     ),
+    "turn_timed_out": ("the time of its run was over", "这次运行的时间已到", "這次執行的時間已到"),
     "turn_cancelled": ("this turn was stopped", "这一轮被停止", "這一輪被停止"),
     "turn_open": (
         "the process went away here; a resume goes on from this point",

@@ -113,6 +113,62 @@ def test_tr_180_tr_74_stop_at_any_moment_cancels_within_two_seconds_and_says_not
     play(main, seed)
 
 
+@pytest.mark.parametrize("cause", list(turns.StopCause))
+@pytest.mark.parametrize("closing", [False, True])
+def test_tr_41_tr_180_a_turn_and_the_call_it_cut_off_name_what_stopped_them(
+    cause: turns.StopCause, closing: bool
+) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        slow = rig.world.tool("pay", ONCE, behaviour=Behaviour(seconds_before=9))
+        crew = await rig.own(Setup(tools=[slow], steps=[{"calls": [PAY]}]))
+        turn = asyncio.ensure_future(crew.turn())
+        await asyncio.sleep(1)
+        await crew.do(crew.controller.close(cause) if closing else crew.controller.stop(cause))
+        end = await turn
+        assert (end.status, end.reason) == ("cancelled", cause.value)
+        if not closing:
+            moves = [(one.payload["status"], one.payload["reason"]) for one in await crew.entries(Kind.TURN)]
+            assert moves[-2:] == [("cancelling", cause.value), ("cancelled", cause.value)]
+        (receipt,) = crew.session.book
+        why = "time_limit" if cause is turns.StopCause.TIME_LIMIT else "cancelled"
+        assert (receipt.state, receipt.reason) == ("unknown", why)
+
+    play(main)
+
+
+def test_tr_181_a_caller_that_gives_up_is_not_called_a_person() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        slow = rig.world.tool("pay", ONCE, behaviour=Behaviour(seconds_before=9))
+        crew = await rig.own(Setup(tools=[slow], steps=[{"calls": [PAY]}]))
+        turn = asyncio.ensure_future(crew.controller.submit("go"))
+        await asyncio.sleep(1)
+        turn.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await turn
+        while crew.controller.state != "idle":
+            await asyncio.sleep(0.1)
+        assert (await crew.entries(Kind.TURN))[-1].payload["reason"] == "caller_cancelled"
+
+    play(main)
+
+
+def test_tr_181_an_abort_nobody_asked_for_is_failed_with_a_reason() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        slow = rig.world.tool("pay", ONCE, behaviour=Behaviour(seconds_before=1))
+        crew = await rig.own(Setup(tools=[slow], steps=[{"calls": [PAY]}]))
+        turn = asyncio.ensure_future(crew.turn())
+        await asyncio.sleep(0.5)
+        crew.controller._turn.task.cancel()  # type: ignore[union-attr]
+        end = await turn
+        assert (end.status, end.reason) == ("failed", "aborted")
+        assert (await statuses(crew))[-1] == "failed"
+
+    play(main)
+
+
 def test_tr_180_the_cancel_is_durable_before_the_signal_goes_out() -> None:
     async def main(sim: Simulation) -> None:
         rig = Rig(sim)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from surefoot.core.model import Draft, EffectClass, Kind, State
 from surefoot.core.results import result_of
 from surefoot.errors import LedgerError
 from surefoot.runtime.people import PermissionAnswer, PermissionQuestion
+from surefoot.runtime.tools import Place
 from surefoot.testing.rig import Rig, Setup
 from surefoot.testing.simulation import Simulation, simulate
 
@@ -173,6 +175,133 @@ def test_ux_42_tr_171_a_permission_asked_for_when_the_owner_died_is_shown_again_
         assert told == [result_of(attempts[-1], attempts).text]
         verdicts = [one.payload["verdict"] for one in await second.entries(Kind.APPROVAL)]
         assert verdicts == [verdict] and not second.controller.resume()["willAskAgain"]
+
+    play(main)
+
+
+class Waits:
+    """A hook that never comes back: the yes is durable, and the start of the call is not."""
+
+    async def before(self, looked: Any) -> None:
+        await asyncio.sleep(3600)
+
+    async def after(self, receipt: Any) -> None:
+        raise AssertionError
+
+
+async def died_before_the_start(rig: Rig, setup: Setup, *, stopped: bool = False) -> None:
+    """An owner is killed between the yes and the start of the call."""
+    first = await rig.own(dataclasses.replace(setup, hooks=[Waits()]))
+    work = first.turn() if not first.session.position else first.do(first.controller.go_on())
+    going = asyncio.ensure_future(work)
+    await asyncio.sleep(5)
+    if stopped:
+        turn_id = (await first.entries(Kind.TURN))[-1].payload["turnId"]
+        await first.session.append(Draft(Kind.TURN, {"turnId": turn_id, "status": "cancelling"}))
+    first.process.kill()
+    await going
+    assert [one.payload["verdict"] for one in await first.entries(Kind.APPROVAL)] == ["approved"]
+    assert not await first.entries(Kind.STARTED) and not rig.world.bodies
+
+
+@pytest.mark.parametrize("somebody", [True, False])
+@pytest.mark.parametrize("again", ["go_on", "words"])
+def test_tr_171_case_e14_a_yes_whose_owner_died_before_the_start_is_good_once_and_asked_about_no_more(
+    somebody: bool, again: str
+) -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("denied")
+        await died_before_the_start(rig, asking(rig, Person("approved")))
+        setup = asking(rig, person if somebody else None)
+        second = await rig.own(dataclasses.replace(setup, steps=[setup.steps[0], {"text": "done"}]))
+        await second.do(second.session.history())
+        [old] = second.session.book
+        assert (old.reason, (old.approval or {})["verdict"]) == ("owner_died_before_start", "approved")
+        named = second.controller.resume()
+        assert [one["tool"] for one in named["willRunApproved"]] == ["pay"] and not named["willAskAgain"]
+        assert not rig.world.bodies, "opening runs nothing"
+        await second.do(second.controller.go_on() if again == "go_on" else second.controller.submit("and?"))
+        attempts = second.session.book.attempts(old.call_id)
+        assert [one.state for one in attempts] == [State.NOT_STARTED, State.SUCCEEDED]
+        assert attempts[-1].approval == old.approval, "the yes is consumed by the start"
+        assert second.controller.resume()["willRunApproved"] == []
+        # The same asked for once more is another call, and the yes is spent.
+        newest = await second.call("pay", label="a")
+        assert (newest.reason, len(person.asked)) == ("permission_denied", int(somebody))
+        assert rig.world.count("a") == 1
+
+    play(main)
+
+
+def test_tr_171_a_yes_survives_every_death_before_its_start_and_is_still_used_once() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("denied")
+        await died_before_the_start(rig, asking(rig, Person("approved")))
+        await died_before_the_start(rig, asking(rig, person))
+        assert not person.asked
+        third = await rig.own(asking(rig, person))
+        await third.do(third.controller.go_on())
+        assert rig.world.count("a") == 1 and third.controller.resume()["willRunApproved"] == []
+
+    play(main)
+
+
+@pytest.mark.parametrize("changed", ["reach", "directory", "class"])
+def test_tr_171_ux_41_a_yes_to_what_has_changed_since_is_asked_again(changed: str) -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("denied")
+        await died_before_the_start(rig, asking(rig, Person("approved")))
+        setup = asking(rig, person)
+        if changed == "directory":
+            setup = dataclasses.replace(setup, place=Place(Path("/elsewhere")))
+        else:
+            effect_class = EffectClass.UNKNOWN if changed == "class" else ONCE
+            reach = ("other:x",) if changed == "reach" else ("*",)
+            setup = dataclasses.replace(setup, tools=[rig.world.tool("pay", effect_class, reach=reach)])
+        second = await rig.own(setup)
+        await second.do(second.controller.go_on())
+        assert len(person.asked) >= 1 and not rig.world.bodies
+
+    play(main)
+
+
+def test_tr_171_a_rule_that_denies_today_goes_before_the_yes_of_a_dead_owner() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("approved")
+        await died_before_the_start(rig, asking(rig, Person("approved")))
+        second = await rig.own(asking(rig, person))
+        rules = second.controller.people.rules
+        second.controller.people.rules = dataclasses.replace(rules, ask=(), deny=rules.ask)
+        await second.do(second.controller.go_on())
+        assert not person.asked and not rig.world.bodies
+        told = [one.text for one in second.model.asked[0] if isinstance(one, ResultGiven)]
+        assert told and "not allowed" in told[0]
+
+    play(main)
+
+
+def test_tr_171_tr_180_a_yes_in_a_turn_that_was_stopped_is_withdrawn_and_told_so() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("approved")
+        await died_before_the_start(rig, asking(rig, Person("approved")), stopped=True)
+        second = await rig.own(dataclasses.replace(asking(rig, person), steps=[{"text": "done"}]))
+        [receipt] = second.session.book
+        assert (receipt.approval or {})["verdict"] == "withdrawn"
+        assert "allowed" in result_of(receipt).text and "withdrawn" in result_of(receipt).text
+        await second.turn("go on")
+        assert not person.asked and not rig.world.bodies
+
+    play(main)
+
+
+def test_tr_171_what_was_allowed_and_did_not_start_says_so() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person("approved")
+        crew = await rig.own(asking(rig, person))
+        rig.store.fault = lambda kinds: LedgerError("full") if Kind.STARTED in kinds else None
+        receipt = await crew.call("pay", label="a")
+        assert (receipt.state, receipt.reason) == (State.NOT_STARTED, "receipt_not_durable")
+        assert "had allowed this call" in result_of(receipt).text
 
     play(main)
 

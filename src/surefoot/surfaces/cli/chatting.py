@@ -418,8 +418,9 @@ async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) 
     _write(look, lines)
     again = view.rerun_line(facts["willRunAgain"], look.language)
     asked = view.reask_line(facts["willAskAgain"], look.language)
-    ended = facts["open"] == 0 and again is None and asked is None
-    return () if ended else tuple(line for line in (again, asked, say("how_to_go_on", look.language)) if line)
+    allowed = view.approved_line(facts["willRunApproved"], look.language)
+    told = [line for line in (again, allowed, asked) if line]
+    return (*told, say("how_to_go_on", look.language)) if told or facts["open"] else ()
 
 
 async def _picture(controller: Any) -> pictures.Run:

@@ -16,6 +16,7 @@ from typing import Any
 
 from surefoot import __version__
 from surefoot.core.model import Notice
+from surefoot.core.turns import StopCause
 from surefoot.errors import SurefootError
 from surefoot.runtime.permission import EDITS
 from surefoot.surfaces import incident_card, notices, plain, verdict, view
@@ -94,8 +95,14 @@ class _Run:
         elif self._stopping is None:
             # A terminated run leaves supervised commands running and listed; an interrupted one ends them.
             leaving = self._signal in (signal.SIGTERM, signal.SIGHUP)
-            work = self.controller.close() if leaving else self.controller.stop()
+            end = self.controller.close if leaving else self.controller.stop
+            work = end(self._cause())
             self._stopping = asyncio.ensure_future(work)
+
+    def _cause(self) -> StopCause:
+        if self._signal is not None:
+            return StopCause.PERSON if self._signal == signal.SIGINT else StopCause.TERMINATED
+        return StopCause.TIME_LIMIT if self._timed_out else StopCause.READER_GONE
 
     async def _session(self) -> None:
         wish = self.wish
@@ -149,7 +156,8 @@ class _Run:
         name = self._name or ""
         lines = [view.resume_line(name, resumed["settled"], resumed["open"], look.language)]
         again = view.rerun_line(resumed["willRunAgain"], look.language)
-        complain([*lines, *([again] if again else [])])
+        allowed = view.approved_line(resumed.get("willRunApproved") or (), look.language)
+        complain([*lines, *(line for line in (again, allowed) if line)])
         self._say_background(resumed.get("background") or ())
 
     async def _turn(self, controller: Any) -> None:

@@ -16,6 +16,7 @@ import click
 from surefoot.config import Settings
 from surefoot.core.incident import IncidentRow, rows_of
 from surefoot.core.model import Entry, Kind, Receipt
+from surefoot.core.turns import StopCause
 from surefoot.errors import SurefootError
 from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import incident_card, plain, view
@@ -192,7 +193,8 @@ class _Told:
             return [f"· {say('words_dropped', self.language)}"]
         if entry.kind == Kind.TURN and entry.payload["status"] in ("failed", "cancelled"):
             reason = view.clean(entry.payload.get("reason") or "-")
-            key = f"turn_{entry.payload['status']}"
+            timed_out = entry.payload.get("reason") == StopCause.TIME_LIMIT
+            key = "turn_timed_out" if timed_out else f"turn_{entry.payload['status']}"
             return [f"· {say(key, self.language, reason=reason)}"]
         return []
 
