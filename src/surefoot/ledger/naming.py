@@ -22,38 +22,49 @@ _STATX_INO = 0x100
 _STATX_BYTES = 256
 _INO, _DEVICE = slice(32, 40), slice(136, 144)
 
-Look = Callable[[bytes], tuple[Any, Any]]
-"""What stands for inode and device of the file behind a name, in a form of its own. Raises `OSError`."""
+Look = Callable[[], object]
+"""What stands for inode and device of the file a name leads to now; None when it leads nowhere."""
 
 
-def by_stat(path: bytes) -> tuple[Any, Any]:
+def by_stat(path: bytes) -> Look:
     """Look by the call that every system has."""
-    facts = os.stat(path)  # noqa: PTH116
-    return facts.st_ino, facts.st_dev
+
+    def look() -> object:
+        try:
+            facts = os.stat(path)  # noqa: PTH116
+        except OSError:
+            return None
+        return facts.st_ino, facts.st_dev
+
+    return look
 
 
-def by_statx() -> Look | None:
-    """A look by `statx`, or None where the C library, the kernel or a sandbox has none."""
+def by_statx(path: bytes) -> Look | None:
+    """Look by `statx`, or None where the C library, the kernel or a sandbox has none."""
     try:
-        statx: Any = ctypes.CDLL(None, use_errno=True).statx
+        statx: Any = ctypes.CDLL(None).statx
+        told = ctypes.create_string_buffer(_STATX_BYTES)
+        # Made once: converting the arguments takes as long as the call, which every commit makes twice.
+        asked = (
+            ctypes.c_int(_AT_FDCWD),
+            ctypes.c_char_p(path),
+            ctypes.c_int(0),
+            ctypes.c_uint(_STATX_INO),
+            ctypes.byref(told),
+        )
     except (AttributeError, OSError, TypeError):
         return None
-    statx.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p)
-    told = ctypes.create_string_buffer(_STATX_BYTES)
-    address = ctypes.addressof(told)
 
-    def look(path: bytes) -> tuple[Any, Any]:
-        if statx(_AT_FDCWD, path, 0, _STATX_INO, address):
-            code = ctypes.get_errno()
-            raise OSError(code, os.strerror(code), path)
+    def look() -> tuple[bytes, bytes] | None:
+        if statx(*asked):
+            return None
         raw = told.raw
         return raw[_INO], raw[_DEVICE]
 
-    try:
-        inode, _ = look(os.fsencode(os.sep))
-    except OSError:
-        return None
-    right = int.from_bytes(inode, sys.byteorder) == by_stat(os.fsencode(os.sep))[0]
+    found, facts = look(), by_stat(path)()
+    right = (
+        found is not None and isinstance(facts, tuple) and int.from_bytes(found[0], sys.byteorder) == facts[0]
+    )
     return look if right else None
 
 
@@ -61,16 +72,11 @@ class Names:
     """The names of files that are open, and what they led to. Not for two threads at once."""
 
     def __init__(self, *paths: Path) -> None:
-        self._paths = [os.fsencode(path) for path in paths]
-        self._look = by_statx() or by_stat
-        self._first = self._now()
-
-    def _now(self) -> list[tuple[Any, Any]] | None:
-        try:
-            return [self._look(path) for path in self._paths]
-        except OSError:
-            return None
+        names = [os.fsencode(path) for path in paths]
+        self._looks = [by_statx(name) or by_stat(name) for name in names]
+        self._first = [look() for look in self._looks]
 
     def lead_there_still(self) -> bool:
         """Whether each name leads to the file it led to at first; one that is gone leads nowhere."""
-        return self._first is not None and self._now() == self._first
+        now = [look() for look in self._looks]
+        return now == self._first and None not in now

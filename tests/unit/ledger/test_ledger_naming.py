@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from surefoot.ledger import naming
 @pytest.fixture(params=["statx", "stat"])
 def way(request: Any, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "stat":
-        monkeypatch.setattr(naming, "by_statx", lambda: None)
+        monkeypatch.setattr(naming, "by_statx", lambda path: None)
     return str(request.param)
 
 
@@ -57,8 +58,6 @@ def test_where_statx_cannot_be_used_stat_is(
     kind: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     class Call:
-        argtypes: Any = ()
-
         def __call__(self, *given: Any) -> int:
             return 0 if kind == "nonsense" else -1
 
@@ -68,5 +67,5 @@ def test_where_statx_cannot_be_used_stat_is(
                 self.statx = Call()
 
     monkeypatch.setattr(ctypes, "CDLL", Library)
-    assert naming.by_statx() is None
+    assert naming.by_statx(os.fsencode(tmp_path)) is None
     assert naming.Names(tmp_path).lead_there_still()
