@@ -92,6 +92,8 @@ class AnthropicReply:
             events.append(_event("message_stop", {}))
         if "stream_error_at" in self.action:
             error = {"type": "overloaded_error", "message": "Overloaded"}
+            if "message" in self.action:
+                error = {"type": "invalid_request_error", "message": self.action["message"]}
             events = [*events[: int(self.action["stream_error_at"])], _event("error", {"error": error})]
         return events
 

@@ -12,6 +12,8 @@ from typing import Any
 
 _PIECE = 16
 """Characters per content or argument delta."""
+STREAM_ERROR = "Provider returned error"
+"""What an error inside a stream says, unless its fault gives a `message`."""
 
 
 def bent_calls(calls: Sequence[dict[str, Any]], action: dict[str, Any]) -> list[dict[str, Any]]:

@@ -27,7 +27,7 @@ REPLYING = frozenset(
     | NEEDS_STREAM
 )
 COMPANIONS = frozenset({"body", "raw", "message", "type", "code", "param"})
-"""Details of a `status` fault."""
+"""Details of a `status` fault; `message` also of an error inside a stream."""
 STALLING = frozenset({"seconds", "keep_alive"})
 """Details of `stall_at`; they may stand inside it or beside it."""
 MODES: dict[str, set[Any]] = {
@@ -124,7 +124,8 @@ class Fault:
         if unknown or not self.action:
             known = ", ".join(sorted(known_knobs))
             raise ValueError(f"fault knob {sorted(unknown)!r} is not known; the knobs are {known}")
-        if COMPANIONS & set(self.action) and not REFUSING & set(self.action):
+        beside = COMPANIONS - ({"message"} if "stream_error_at" in self.action else set())
+        if beside & set(self.action) and not REFUSING & set(self.action):
             raise ValueError(f"{', '.join(sorted(self.action))}: details of a fault that has a status")
         if STALLING & set(self.action) and "stall_at" not in self.action:
             raise ValueError(f"{', '.join(sorted(self.action))}: details of a fault that has a stall_at")

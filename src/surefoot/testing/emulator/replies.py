@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from surefoot.testing.emulator.bending import bent_calls, bent_thinking, numbered, pieces, said
+from surefoot.testing.emulator.bending import STREAM_ERROR, bent_calls, bent_thinking, numbered, pieces, said
 from surefoot.testing.emulator.bodies import dumped
 from surefoot.testing.emulator.chat_copies import issue_thought
 from surefoot.testing.emulator.hosted import url_annotations
@@ -74,7 +74,8 @@ class ChatReply:
         if not self.action.get("no_done"):
             events.append(DONE)
         if "stream_error_at" in self.action:
-            error = {"message": "Provider returned error", "type": "server_error", "param": None, "code": 502}
+            text = self.action.get("message", STREAM_ERROR)
+            error = {"message": text, "type": "server_error", "param": None, "code": 502}
             failed = {**self._head("chat.completion.chunk"), "error": error, "choices": []}
             events = [*events[: int(self.action["stream_error_at"])], _line(failed)]
         return events

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from surefoot.testing.emulator.bending import bent_calls, bent_thinking, numbered, pieces, said
+from surefoot.testing.emulator.bending import STREAM_ERROR, bent_calls, bent_thinking, numbered, pieces, said
 from surefoot.testing.emulator.bodies import dumped
 from surefoot.testing.emulator.hosted import id_prefix, responses_item, url_annotations
 from surefoot.testing.emulator.issuing import NO_REASONING, Token, bent, item_id, sha
@@ -96,7 +96,8 @@ class ResponsesReply:
             last = (f"response.{self.status}", {"response": self._response(self.status, self.output)})
             events += [last, last] if self.action.get("duplicate_final") else [last]
         if "stream_error_at" in self.action:
-            failed = {"code": "server_error", "message": "Provider returned error", "param": None}
+            code = "invalid_prompt" if "message" in self.action else "server_error"
+            failed = {"code": code, "message": self.action.get("message", STREAM_ERROR), "param": None}
             events = [*events[: int(self.action["stream_error_at"])], ("error", failed)]
         return [_event(number, name, value) for number, (name, value) in enumerate(events)]
 
