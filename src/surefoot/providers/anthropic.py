@@ -14,8 +14,11 @@ from typing import Any
 from surefoot.core.history import AssistantWords, UserWords
 from surefoot.providers.anthropic_blocks import (
     assistant_blocks,
+    continues,
     has_server_use,
     is_paused,
+    open_uses,
+    rejoined,
     result_block,
     whole_pairs,
 )
@@ -23,6 +26,7 @@ from surefoot.providers.anthropic_stream import AnthropicDecoder
 from surefoot.providers.hosted import forms
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.shaping import (
+    ANSWER_BRIDGE,
     BRIDGE,
     demands_carrier,
     in_order,
@@ -102,7 +106,7 @@ def _thinking(request: ModelRequest) -> dict[str, Any] | None:
 
 
 def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str, Any]]:
-    ordered = in_order(request.messages)
+    ordered = rejoined(in_order(request.messages))
     ids = wire_ids(ordered, contract)
     shown: list[dict[str, Any]] = []
     paused = False
@@ -111,7 +115,8 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
             blocks = _assistant(message, request, contract, ids)
             if not blocks:
                 continue
-            if paused:  # one turn of the provider in two replies: its halves belong together (AN-14)
+            if paused or _goes_on(shown, blocks):
+                # One turn of the provider in two replies: its halves belong together (AN-14).
                 shown[-1]["content"] = [*shown[-1]["content"], *blocks]
             else:
                 shown.append({"role": "assistant", "content": blocks})
@@ -125,13 +130,35 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
             _add_result(shown, result_block(message, ids[message.call.call_id], contract))
         else:
             shown.append({"role": "user", "content": orphan_text(message)})
-    shown = _paired(shown, paused=paused)
+    shown = _parted(_paired(shown, paused=paused), contract)
     if not shown:
         shown.append({"role": "user", "content": BRIDGE})  # a repair left nothing of what a cut had left
     left_last = bool(shown) and shown[-1]["role"] == "assistant" and contract["pairing.final_role"] != "any"
     if left_last and not (paused and has_server_use(shown[-1]["content"])):
         shown.append({"role": "user", "content": BRIDGE})
     return _joined(shown) if contract["pairing.same_role_neighbours"] == "merge" else shown
+
+
+def _goes_on(shown: Sequence[dict[str, Any]], blocks: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether these blocks bring what the assistant message that stands last still waits for."""
+    last = shown[-1] if shown else None
+    return last is not None and last["role"] == "assistant" and continues(open_uses(last["content"]), blocks)
+
+
+def _parted(shown: Sequence[dict[str, Any]], contract: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A constant answer between results and the words after them, where the contract parts the two (R6, BR-03).
+
+    Results that want a turn of their own have it without one, unless neighbours of one role are merged.
+    """
+    after, merges = contract["pairing.after_results"], contract["pairing.same_role_neighbours"] == "merge"
+    bridges = after == "assistant_or_tool" or (after == "own_turn" and merges)
+    parted: list[dict[str, Any]] = []
+    for message in shown:
+        results = bool(parted) and parted[-1]["role"] == "user" and isinstance(parted[-1]["content"], list)
+        if bridges and results and message["role"] == "user":
+            parted.append({"role": "assistant", "content": ANSWER_BRIDGE})
+        parted.append(message)
+    return parted
 
 
 def _paired(shown: Sequence[dict[str, Any]], *, paused: bool) -> list[dict[str, Any]]:

@@ -1,17 +1,17 @@
 """Pure. Content blocks of one message: what was stored → what may be replayed.
 
 Owns: thinking kept or left out (R11), server-tool halves kept together (AN-14), known
-keys (AN-20), blank text (AN-16), results. Does not own: the order of messages (`anthropic`).
+keys (AN-20), blank text (AN-16), results. Does not own: the order of all other messages (`shaping`, `anthropic`).
 
 Blocks keep the order in which the provider sent them, and their text is never edited.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from surefoot.core.history import AssistantWords, ResultGiven
+from surefoot.core.history import AssistantWords, Message, ResultGiven, UserWords
 from surefoot.providers.shaping import EMPTY_RESULT, FAILED_WITHOUT_TEXT, strict_object, wire_name
 from surefoot.providers.written import CUT_FINISHES
 
@@ -40,8 +40,7 @@ def assistant_blocks(
     `thinking` says whether its carriers may return, `hosted` whether what the provider's own tools
     left may, and `demanded` whether the contract wants a carrier.
     """
-    stored = message.raw.get("content") if message.wire == "anthropic" else None
-    blocks = [block for block in stored if _is_block(block)] if isinstance(stored, list) else []
+    blocks = stored_blocks(message)
     uses = [block for block in blocks if block.get("type") == "tool_use"]
     if not blocks or len(uses) != len(message.calls):
         shown = _rebuilt(message, ids)
@@ -150,6 +149,55 @@ def whole_pairs(blocks: Sequence[dict[str, Any]], *, pending: bool) -> list[dict
             whole.add(joint)
     kept = asked if pending else whole
     return [block for block in blocks if not _is_half(block) or _joint(block) in kept]
+
+
+def rejoined(messages: Sequence[Message]) -> list[Message]:
+    """The messages with nothing inside a turn of the provider that was stored as two replies (R1, AN-14).
+
+    Two replies are one turn where the second holds the result of a server tool that the first asked for. Words
+    that were stored between them stand behind the second one and its results; nothing else moves.
+    """
+    ordered: list[Message] = []
+    held: list[Message] = []
+    waiting: set[str] = set()
+    for message in messages:
+        if isinstance(message, UserWords) and waiting:
+            held.append(message)
+            continue
+        if isinstance(message, AssistantWords):
+            blocks = stored_blocks(message)
+            joins = continues(waiting, blocks)
+            if not joins:
+                ordered, held = [*ordered, *held], []
+            waiting = set() if message.calls else open_uses(blocks, waiting if joins else set())
+        elif isinstance(message, UserWords):
+            ordered, held = [*ordered, *held], []
+        ordered.append(message)
+    return [*ordered, *held]
+
+
+def stored_blocks(message: AssistantWords) -> list[Mapping[str, Any]]:
+    """The blocks of a reply of this wire; empty for one of another."""
+    stored = message.raw.get("content") if message.wire == "anthropic" else None
+    return [block for block in stored if _is_block(block)] if isinstance(stored, list) else []
+
+
+def open_uses(blocks: Sequence[Mapping[str, Any]], before: Set[str] = frozenset()) -> set[str]:
+    """The server tools that were asked for, here or `before`, and whose results are not there."""
+    waiting = set(before)
+    for block in blocks:
+        joint = _joint(block) if _is_half(block) else None
+        if joint is not None and str(block.get("type")).endswith("_tool_use"):
+            waiting.add(joint)
+        elif joint is not None:
+            waiting.discard(joint)
+    return waiting
+
+
+def continues(waiting: Set[str], blocks: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether these blocks bring a result for which the reply before them waits."""
+    brought = {_joint(one) for one in blocks if str(one.get("type")).endswith("_tool_result")}
+    return bool(waiting & brought)
 
 
 def _known(block: Mapping[str, Any], contract: Mapping[str, Any]) -> dict[str, Any]:

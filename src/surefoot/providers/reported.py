@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from surefoot.core.history import AssistantWords, Message, ResultGiven, UserWords
+from surefoot.providers.anthropic_blocks import rejoined
 from surefoot.providers.port import ModelRequest
 from surefoot.providers.repairs import Repair, has_carrier
 from surefoot.providers.shaping import (
@@ -68,6 +69,8 @@ def ordinary(
     shown = request.messages
     ordered = in_order(shown)
     yield from _order(shown, ordered)
+    if wire == "anthropic":
+        yield from _rejoined(ordered)
     if contract["tools.mode"] == "native":
         yield from _ids(ordered, contract)
         yield from _arguments(ordered, contract)
@@ -94,6 +97,13 @@ def _order(shown: Sequence[Message], ordered: Sequence[Message]) -> Told:
     for before, after in zip(kept, ordered, strict=False):
         if before is not after and isinstance(after, ResultGiven):
             yield "R1", after
+
+
+def _rejoined(ordered: Sequence[Message]) -> Told:
+    """R1 for words that were stored inside a turn of the provider and stand behind it."""
+    for before, after in zip(ordered, rejoined(ordered), strict=True):
+        if before is not after and isinstance(before, UserWords):
+            yield "R1", before
 
 
 def _ids(ordered: Sequence[Message], contract: Mapping[str, Any]) -> Told:
