@@ -28,6 +28,7 @@ from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.shaping import (
     ANSWER_BRIDGE,
     BRIDGE,
+    bridge_after,
     demands_carrier,
     in_order,
     is_foreign,
@@ -115,7 +116,7 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
             blocks = _assistant(message, request, contract, ids)
             if not blocks:
                 continue
-            if paused or _goes_on(shown, blocks):
+            if (paused and has_server_use(shown[-1]["content"])) or _goes_on(shown, blocks):
                 # One turn of the provider in two replies: its halves belong together (AN-14).
                 shown[-1]["content"] = [*shown[-1]["content"], *blocks]
             else:
@@ -133,9 +134,8 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
     shown = _parted(_paired(shown, paused=paused), contract)
     if not shown:
         shown.append({"role": "user", "content": BRIDGE})  # a repair left nothing of what a cut had left
-    left_last = bool(shown) and shown[-1]["role"] == "assistant" and contract["pairing.final_role"] != "any"
-    if left_last and not (paused and has_server_use(shown[-1]["content"])):
-        shown.append({"role": "user", "content": BRIDGE})
+    if not (paused and has_server_use(shown[-1]["content"])):
+        shown += bridge_after(shown, contract)
     return _joined(shown) if contract["pairing.same_role_neighbours"] == "merge" else shown
 
 
@@ -146,7 +146,8 @@ def _goes_on(shown: Sequence[dict[str, Any]], blocks: Sequence[Mapping[str, Any]
 
 
 def _parted(shown: Sequence[dict[str, Any]], contract: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A constant answer between results and the words after them, where the contract parts the two (R6, BR-03).
+    """Constant words between two replies, and a constant answer between results and the words after them, where the
+    contract parts these two (R6, BR-03).
 
     Results that want a turn of their own have it without one, unless neighbours of one role are merged.
     """
@@ -157,6 +158,8 @@ def _parted(shown: Sequence[dict[str, Any]], contract: Mapping[str, Any]) -> lis
         results = bool(parted) and parted[-1]["role"] == "user" and isinstance(parted[-1]["content"], list)
         if bridges and results and message["role"] == "user":
             parted.append({"role": "assistant", "content": ANSWER_BRIDGE})
+        if message["role"] == "assistant":
+            parted += bridge_after(parted, contract)
         parted.append(message)
     return parted
 

@@ -20,6 +20,7 @@ from surefoot.providers.shaping import (
     ANSWER_BRIDGE,
     BRIDGE,
     EMPTY_RESULT,
+    bridge_after,
     demands_carrier,
     in_order,
     is_foreign,
@@ -179,10 +180,10 @@ def _bridged(shown: Sequence[dict[str, Any]], contract: Mapping[str, Any]) -> li
         after_result = bool(bridged) and bridged[-1]["role"] == "tool" and message["role"] == "user"
         if after_result and contract["pairing.after_results"] == "assistant_or_tool":
             bridged.append({"role": "assistant", "content": ANSWER_BRIDGE})
+        if message["role"] == "assistant":
+            bridged += bridge_after(bridged, contract)
         bridged.append(message)
-    if bridged and bridged[-1]["role"] == "assistant" and contract["pairing.final_role"] != "any":
-        bridged.append({"role": "user", "content": BRIDGE})
-    return bridged
+    return [*bridged, *bridge_after(bridged, contract)]
 
 
 def _assistant(

@@ -18,7 +18,7 @@ from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.responses_items import NAME, Replay, useless_ids
 from surefoot.providers.responses_stream import ResponsesDecoder
 from surefoot.providers.shaping import (
-    BRIDGE,
+    bridge_after,
     in_order,
     is_foreign,
     object_schema,
@@ -84,7 +84,9 @@ def _input(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str,
     for message in ordered:
         if isinstance(message, AssistantWords):
             foreign = is_foreign(message, request.model, request.endpoint, contract)
-            shown += replay.items(message, foreign=foreign)
+            items = replay.items(message, foreign=foreign)
+            shown += bridge_after(shown, contract) if items else []
+            shown += items
         elif isinstance(message, UserWords):
             if user_text(message).strip():
                 shown.append({"role": "user", "content": user_text(message)})
@@ -94,6 +96,4 @@ def _input(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str,
             shown.append({"type": "function_call_output", "call_id": call_id, "output": output})
         else:
             shown.append({"role": "user", "content": orphan_text(message)})
-    if shown and contract["pairing.final_role"] != "any" and shown[-1].get("role") == "assistant":
-        shown.append({"role": "user", "content": BRIDGE})
-    return shown
+    return [*shown, *bridge_after(shown, contract)]

@@ -161,7 +161,10 @@ def alias(call: CallAsked, contract: Mapping[str, Any]) -> str:
 
 def _fits(wire_id: str, contract: Mapping[str, Any]) -> bool:
     limit, pattern = contract["ids.max_length"], contract["ids.pattern"]
-    return not (limit and len(wire_id) > limit) and (not pattern or re.search(pattern, wire_id) is not None)
+    if limit and len(wire_id) > limit:
+        return False
+    # In a pattern `$` also stands before a last line break, which no host's pattern lets pass.
+    return not pattern or (re.search(pattern, wire_id) is not None and not wire_id.endswith("\n"))
 
 
 def wire_name(name: str) -> str:
@@ -209,6 +212,16 @@ def user_text(message: UserWords) -> str:
     if not message.facts:
         return message.text
     return f"{message.text}\n\n{message.facts}" if message.text else message.facts
+
+
+def bridge_after(shown: Sequence[Mapping[str, Any]], contract: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Constant words of the user side behind a reply that stands last, where the wire wants the user there (R6).
+
+    They stay when the next reply has come: it was asked for with them, and its thinking may be bound to them (AN-09).
+    """
+    last = shown[-1].get("role") if shown else None
+    wanted = last == "assistant" and contract["pairing.final_role"] != "any"
+    return [{"role": "user", "content": BRIDGE}] if wanted else []
 
 
 def merged(messages: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:

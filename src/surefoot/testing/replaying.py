@@ -58,6 +58,8 @@ class Peer:
     """Kinds of the provider's own tools that are switched on."""
     endpoint: str = "emulated"
     """Name of the endpoint; two names are two places, whatever their address."""
+    key: str = KEY
+    """Its account at the server."""
     declared: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
     """Keys in which the owner's contract differs from the one named."""
 
@@ -172,11 +174,11 @@ def contract_of(peer: Peer) -> contracts.Contract:
     return dataclasses.replace(named, keys_by_name={**named.keys_by_name, **peer.declared})
 
 
-def refusal(peer: Peer, body: Mapping[str, Any], *, key: str = KEY) -> tuple[str, ...]:
+def refusal(peer: Peer, body: Mapping[str, Any]) -> tuple[str, ...]:
     """The rules for which the peer's profile would refuse this request; empty when it takes it."""
     given, profile = json.loads(body_bytes(body)), profiles.WIRES[peer.wire][peer.profile]
     if peer.wire == "responses":
-        found = responses_rules.check(given, profile, Stored(), account=account_of({"x-api-key": key}))
+        found = responses_rules.check(given, profile, Stored(), account=account_of({"x-api-key": peer.key}))
     elif peer.wire == "anthropic":
         found = anthropic_rules.check(given, profile)
     else:
@@ -195,7 +197,7 @@ def endpoint_model(client: Client, emulator: Emulator, peer: Peer, tools: Sequen
         wire=peer.wire,
         contract=peer.contract,
         model=peer.model,
-        key=lambda: KEY,
+        key=lambda: peer.key,
         reasoning_protocol=peer.reasoning_protocol,
     )
     contract = contract_of(peer)
