@@ -13,6 +13,7 @@ import pytest
 from surefoot.testing.emulator.exchange import Exchange, Rooms
 from surefoot.testing.emulator.fault_plan import FaultPlan
 from surefoot.testing.emulator.issuing import (
+    DUMMY_SIGNATURE,
     NO_REASONING,
     Token,
     bent,
@@ -77,7 +78,53 @@ RESPONSES: dict[str, Any] = {
         {"type": "function_call_output", "call_id": "a", "output": "ok"},
     ],
 }
-BODIES = {"chat": CHAT, "anthropic": ANTHROPIC, "responses": RESPONSES}
+GEMINI: dict[str, Any] = {
+    "systemInstruction": {"parts": [{"text": "x"}]},
+    "generationConfig": {"thinkingConfig": {"includeThoughts": True}},
+    "tools": [{"functionDeclarations": [{"name": "note", "parameters": {}}]}],
+    "contents": [
+        {"parts": [{"text": "go"}]},
+        {
+            "role": "model",
+            "parts": [
+                {"text": "hm", "thought": True},
+                {
+                    "functionCall": {"id": "a", "name": "note", "args": {}},
+                    "thoughtSignature": DUMMY_SIGNATURE,
+                },
+            ],
+        },
+        {"role": "user", "parts": [{"functionResponse": {"id": "a", "name": "note", "response": {"o": 1}}}]},
+    ],
+}
+CONVERSE: dict[str, Any] = {
+    "system": [{"text": "x"}],
+    "toolConfig": {"tools": [{"toolSpec": {"name": "note", "inputSchema": {"json": {}}}}]},
+    "messages": [
+        {"role": "user", "content": [{"text": "go"}]},
+        {
+            "role": "assistant",
+            "content": [
+                {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "x"}}},
+                {"toolUse": {"toolUseId": "a", "name": "note", "input": {}}},
+            ],
+        },
+        {"role": "user", "content": [{"toolResult": {"toolUseId": "a", "content": [{"text": "ok"}]}}]},
+    ],
+}
+BODIES = {
+    "chat": CHAT,
+    "anthropic": ANTHROPIC,
+    "responses": RESPONSES,
+    "gemini": GEMINI,
+    "converse": CONVERSE,
+}
+SAID = {"responses": "input", "gemini": "contents"}
+PATH_OF = {
+    **{wire: path for path, wire in PATHS.items()},
+    "gemini": "v1beta/models/m:streamGenerateContent",
+    "converse": "model/m/converse",
+}
 ODD: list[Any] = [
     None,
     True,
@@ -133,7 +180,7 @@ def damaged(body: dict[str, Any], chance: random.Random) -> dict[str, Any]:
 
 
 def answered(profile: Profile, body: Any) -> Outgoing:
-    path = next(path for path, wire in PATHS.items() if wire == profile.wire)
+    path = PATH_OF[profile.wire]
     raw = json.dumps(body).encode()
     request = Request("POST", f"/{profile.name}/{path}", {"anthropic-beta": "x"}, raw)
     log = RequestLog()
@@ -153,7 +200,7 @@ def test_we_01_a_damaged_body_is_always_answered(wire: str, name: str) -> None:
     seen = set()
     for _ in range(60):
         whole = BODIES[wire]
-        said = "input" if wire == "responses" else "messages"
+        said = SAID.get(wire, "messages")
         body = damaged(chance.choice([whole, {**whole, said: whole[said][:1]}]), chance)
         out = answered(WIRES[wire][name], body)
         assert out.status in (200, 400, 404, 500, 502), body

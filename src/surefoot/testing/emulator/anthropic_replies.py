@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from surefoot.testing.emulator.bending import bent_calls, bent_thinking, numbered, pieces, said
+from surefoot.testing.emulator.bending import as_input, bent_calls, bent_thinking, numbered, pieces, said
 from surefoot.testing.emulator.bindings import Issue
 from surefoot.testing.emulator.bodies import dumped
 from surefoot.testing.emulator.hosted import anthropic_blocks, anthropic_citations
@@ -162,7 +162,7 @@ class AnthropicReply:
             block = {"type": "tool_use", "id": call["id"], "name": call["name"]}
             if call["id"] is None:
                 del block["id"]
-            yield {**block, "input": _parsed(raw), "raw": raw}
+            yield {**block, "input": as_input(raw), "raw": raw}
 
     def _block_events(self, at: dict[str, int], block: dict[str, Any]) -> Iterator[bytes]:
         kind = block["type"]
@@ -198,14 +198,6 @@ def message_id(key: str) -> str:
 
 def _without_raw(block: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in block.items() if key != "raw"}
-
-
-def _parsed(raw: Any) -> Any:
-    """The input of a whole reply; what does not parse is shown as nothing, as a cut call is."""
-    try:
-        return json.loads(raw) if str(raw).strip() else {}
-    except (TypeError, ValueError):
-        return {}
 
 
 def _event(name: str, value: dict[str, Any]) -> bytes:

@@ -1,7 +1,7 @@
 """Pure. What the knobs of calls and reasoning do to a reply, on every wire.
 
 Owns: bent ids, names, arguments and thinking, and how a text falls into pieces.
-Does not own: the form of a reply (`replies`, `responses_replies`, `anthropic_replies`).
+Does not own: the form of a reply (`replies` and its siblings).
 """
 
 from __future__ import annotations
@@ -54,6 +54,14 @@ def numbered(position: int, action: dict[str, Any]) -> dict[str, int]:
     if mode == "missing":
         return {}
     return {"index": {"gap": position * 2, "all_zero": 0}.get(mode, position)}
+
+
+def as_input(arguments: Any) -> Any:
+    """Argument text as the data it says, for wires that show data; what does not parse is shown as nothing."""
+    try:
+        return json.loads(arguments) if str(arguments).strip() else {}
+    except (TypeError, ValueError):
+        return {}
 
 
 def _bent_call(position: int, call: dict[str, Any], action: dict[str, Any]) -> dict[str, Any]:

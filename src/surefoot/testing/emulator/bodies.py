@@ -73,9 +73,26 @@ def _mistral(refusal: Refusal) -> Any:
 
 
 def _gemini(refusal: Refusal) -> Any:
-    words = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED", 503: "UNAVAILABLE"}
-    status = words.get(refusal.status, "INTERNAL")
-    return [{"error": {"code": refusal.status, "message": refusal.message, "status": status}}]
+    return [_gemini_own(refusal)]
+
+
+def _gemini_own(refusal: Refusal) -> Any:
+    status = _GEMINI_WORDS.get(refusal.status, "INTERNAL")
+    return {"error": {"code": refusal.status, "message": refusal.message, "status": status}}
+
+
+def _bedrock(refusal: Refusal) -> Any:
+    return {"message": refusal.message}
+
+
+def error_headers(refusal: Refusal, shape: str) -> dict[str, str]:
+    """The headers that tell a refusal where a shape has no room for it in the body."""
+    if shape != "bedrock":
+        return dict(refusal.headers)
+    kind = _BEDROCK_RULES.get(refusal.rules[0]) or _BEDROCK_KINDS.get(
+        refusal.status, "InternalServerException"
+    )
+    return {**refusal.headers, "x-amzn-errortype": kind}
 
 
 def _kimi_messages(refusal: Refusal) -> Any:
@@ -93,6 +110,25 @@ def wrapped(inner: Any, status: int, *, router: str, upstream: str) -> tuple[Any
     return {"error": error}, 502
 
 
+_GEMINI_WORDS = {400: "INVALID_ARGUMENT", 401: "UNAUTHENTICATED", 403: "PERMISSION_DENIED", 404: "NOT_FOUND"}
+_GEMINI_WORDS |= {
+    413: "INVALID_ARGUMENT",
+    429: "RESOURCE_EXHAUSTED",
+    503: "UNAVAILABLE",
+    504: "DEADLINE_EXCEEDED",
+}
+_BEDROCK_KINDS = {
+    400: "ValidationException",
+    401: "UnrecognizedClientException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    408: "ModelTimeoutException",
+    413: "ValidationException",
+    424: "ModelErrorException",
+    429: "ThrottlingException",
+    503: "ServiceUnavailableException",
+}
+_BEDROCK_RULES = {"X-03": "ServiceQuotaExceededException"}
 _GLM_CODES = {"X-01": "1000", "X-02": "1113", "X-03": "1113", "X-04": "1302", "X-05": "1305"}
 _GLM_CODES |= {"X-06": "1261", "X-07": "1301"}
 _COPIES: dict[str, Callable[[Refusal], Any]] = {
@@ -101,6 +137,8 @@ _COPIES: dict[str, Callable[[Refusal], Any]] = {
     "minimax": _minimax,
     "mistral": _mistral,
     "gemini": _gemini,
+    "gemini-own": _gemini_own,
+    "bedrock": _bedrock,
     "kimi-messages": _kimi_messages,
 }
 
@@ -170,6 +208,11 @@ def overflow(shape: str, tokens: int, window: int) -> Refusal:
     if shape == "kimi":
         text = f"Invalid request: Your request exceeded model token limit: {window} (requested: {tokens})"
         return Refusal(("X-06",), text)
+    if shape == "gemini-own":
+        text = f"The input token count ({tokens}) exceeds the maximum number of tokens allowed ({window})."
+        return Refusal(("X-06",), text)
+    if shape == "bedrock":
+        return Refusal(("X-06",), "Input is too long for requested model.")
     if shape == "anthropic":
         return Refusal(("X-06",), f"prompt is too long: {tokens} tokens > {window} maximum")
     text = (

@@ -13,10 +13,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from surefoot.testing.emulator.bodies import Refusal
-from surefoot.testing.emulator.issuing import DUMMY_SIGNATURE, Token, bent, unseal
+from surefoot.testing.emulator.issuing import BACKEND, DUMMY_SIGNATURE, Token, bent, unseal
 
 THOUGHT_PREFIX = "Ths"
-BACKEND = "the emulated backend"
 _NINE = re.compile(r"^[a-zA-Z0-9]{9}$")
 
 Messages = Sequence[dict[str, Any]]

@@ -1,7 +1,7 @@
 """One request of one client on its way through the checks, and the faults it meets.
 
 Owns: the fixed order (key, JSON, faults, fields, history rules, window, faults, script,
-reply) for all three wires. Does not own: sockets (`wire_out`), the control paths and
+reply) for all wires. Does not own: sockets (`wire_out`), the control paths and
 the emulator's life (`server`), the rules themselves.
 """
 
@@ -18,18 +18,22 @@ from typing import Any
 from surefoot.testing.emulator import (
     anthropic_replies,
     anthropic_rules,
+    bedrock_replies,
+    bedrock_rules,
     bindings,
     bodies,
     chat_copies,
     chat_rules,
+    gemini_replies,
+    gemini_rules,
     responses_replies,
     responses_rules,
     tampering,
 )
 from surefoot.testing.emulator.bodies import Refusal
 from surefoot.testing.emulator.fault_plan import STALLING, Fault, FaultPlan, ReplyShape, Seen
-from surefoot.testing.emulator.issuing import account_of
-from surefoot.testing.emulator.profiles import Profile
+from surefoot.testing.emulator.issuing import account_of, keys_of
+from surefoot.testing.emulator.profiles import Place, Profile, place_of_path
 from surefoot.testing.emulator.replies import ChatReply
 from surefoot.testing.emulator.request_log import LogEntry
 from surefoot.testing.emulator.scripts import Scripts, Spoken
@@ -37,6 +41,11 @@ from surefoot.testing.emulator.stored import Stored
 from surefoot.testing.emulator.wire_out import Outgoing, Request, place_of
 
 BAD_KEY = "sk-bad"
+_READ = (
+    *("messages", "input", "contents", "instructions", "system"),
+    *("systemInstruction", "system_instruction", "tools", "toolConfig"),
+)
+"""What the model reads of a body, on whichever wire."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,8 @@ class Exchange:
         named = str(profile.knobs.get("upstream", ""))
         self.upstream = rooms.chat.get(named, profile)
         """Whose rules are enforced: of a router, those of the endpoint behind it."""
+        rest = request.path.lstrip("/").partition("/")[2]
+        self.place = place_of_path(rest) or Place(profile.wire)
         self.account = account_of(request.headers)
         self.beta = request.headers.get("anthropic-beta", "")
         self.seen = Seen(
@@ -73,8 +84,7 @@ class Exchange:
 
     def answer(self) -> Outgoing:
         """The reply, decided in the fixed order; nothing is sent here."""
-        key = self.request.headers.get("authorization", "").removeprefix("Bearer ").strip()
-        if BAD_KEY in (key, self.request.headers.get("x-api-key", "")):
+        if BAD_KEY in keys_of(self.request.headers, self.request.query):
             return self._refuse(bodies.named("auth", True, self.profile.shape))
         body = self._parsed()
         if body is None:
@@ -87,7 +97,7 @@ class Exchange:
             off = self._loosened(early, body)
         refusal = self._judged(body, off) or self._overflow(body)
         if refusal is not None:
-            out = self._refuse(refusal, streaming=body.get("stream") is True)
+            out = self._refuse(refusal, streaming=self._streams(body))
             return out if early is None else self._with_transport(out, early.action)
         self.seen = replace(self.seen, signed=self._brings_signature(body))
         later = self._pick("after_validate")
@@ -132,6 +142,10 @@ class Exchange:
             return responses_rules.check(body, self.profile, self.rooms.stored, account=self.account, off=off)
         if self.profile.wire == "anthropic":
             return anthropic_rules.check(body, self.profile, off, self.beta)
+        if self.profile.wire == "gemini":
+            return gemini_rules.check(body, self.profile, off)
+        if self.profile.wire == "converse":
+            return bedrock_rules.check(body, self.profile, off)
         passed_on = chat_copies.routed(body, self.profile.reasoning_field, self.upstream.reasoning_field)
         return chat_rules.check(passed_on, self.upstream, off)
 
@@ -140,6 +154,8 @@ class Exchange:
             return responses_rules.carries_cipher(body)
         if self.profile.wire == "anthropic":
             return bindings.carries_signature(body)
+        if self.profile.wire == "gemini":
+            return gemini_rules.carries_signature(body)
         return chat_copies.carries_signature(body)
 
     def _pick(self, stage: str, shape: ReplyShape | None = None) -> Fault | None:
@@ -195,7 +211,7 @@ class Exchange:
         self.entry.rules = list(refusal.rules)
         self.rooms.scripts.note_refusal(self.entry.profile, self.entry.session)
         out = refused(refusal, shape)
-        self._shape_body(out, action, bodies.error_object(refusal, shape), str(body.get("model")))
+        self._shape_body(out, action, bodies.error_object(refusal, shape), self._model(body))
         return self._with_transport(_through_gateway(out, action.get("gateway")), action)
 
     def _shape_body(self, out: Outgoing, action: dict[str, Any], whole: Any, model: str) -> None:
@@ -206,7 +222,6 @@ class Exchange:
             out.pieces = [content]
 
     def _reply(self, body: dict[str, Any]) -> Outgoing:
-        stream = body.get("stream") is True
         told = self._conversation(body)
         before = dict(self.rooms.scripts.hosted)
         spoken = self.rooms.scripts.speak(self.profile, self.entry.session, told)
@@ -221,13 +236,24 @@ class Exchange:
         action = fault.action if fault else {}
         if fault is not None and fault.stage == "reply" and {"status", "ok_error"} & set(action):
             return self._planned(fault, body)
-        if stream:
-            out = Outgoing(
-                200, self._events(spoken, body, action), content_type="text/event-stream", stream=True
-            )
+        if self._streams(body):
+            out = self._streamed(self._events(spoken, body, action))
         else:
             out = Outgoing(200, [self._whole(spoken, body, action)])
         return self._with_transport(out, action)
+
+    def _streamed(self, events: list[bytes]) -> Outgoing:
+        if self.profile.wire == "gemini" and self.request.query.get("alt") != "sse":
+            return Outgoing(200, gemini_replies.as_array(events), stream=True)
+        return Outgoing(200, events, content_type="text/event-stream", stream=True)
+
+    def _streams(self, body: dict[str, Any]) -> bool:
+        """Whether the reply is a stream: what the path says, or else the body."""
+        return body.get("stream") is True if self.place.streams is None else self.place.streams
+
+    def _model(self, body: dict[str, Any]) -> str:
+        """The model that was asked, by the path or the body."""
+        return str(self.place.model or body.get("model") or "scripted")
 
     def _shape(self, spoken: Spoken, body: dict[str, Any]) -> ReplyShape:
         thought = bool(spoken.thinking) and self.profile.reasoning_field is not None
@@ -235,8 +261,9 @@ class Exchange:
         if self.profile.wire == "anthropic" and signed:
             thought = thought and anthropic_rules.thinking_is_on(body)
         if self.profile.reasoning_field == "thought_signature":
-            thought = signed = bool(spoken.calls)
-        return ReplyShape(len(spoken.calls), body.get("stream") is True, self.profile.wire, thought, signed)
+            on_text = bool(spoken.thinking) and self.profile.wire == "gemini"
+            thought = signed = bool(spoken.calls) or on_text
+        return ReplyShape(len(spoken.calls), self._streams(body), self.profile.wire, thought, signed)
 
     def _conversation(self, body: dict[str, Any]) -> dict[str, Any]:
         """The request as the model sees it: with the part the server kept."""
@@ -249,6 +276,9 @@ class Exchange:
     def _whole(self, spoken: Spoken, body: dict[str, Any], action: dict[str, Any]) -> bytes:
         if self.profile.wire == "chat":
             return ChatReply(spoken, self._chat_envelope(body), action).as_json()
+        if self.profile.wire == "converse":
+            envelope = bedrock_replies.Envelope(self._model(body), self.account, tokens(body))
+            return bedrock_replies.BedrockReply(spoken, envelope, action).as_json()
         return self._built(spoken, body, action).as_json()
 
     def _events(self, spoken: Spoken, body: dict[str, Any], action: dict[str, Any]) -> list[bytes]:
@@ -260,7 +290,9 @@ class Exchange:
 
     def _built(
         self, spoken: Spoken, body: dict[str, Any], action: dict[str, Any]
-    ) -> responses_replies.ResponsesReply | anthropic_replies.AnthropicReply:
+    ) -> responses_replies.ResponsesReply | anthropic_replies.AnthropicReply | gemini_replies.GeminiReply:
+        if self.profile.wire == "gemini":
+            return gemini_replies.GeminiReply(spoken, self._gemini_envelope(body, action), action)
         if self.profile.wire == "anthropic":
             return anthropic_replies.AnthropicReply(spoken, self._anthropic_envelope(body, action), action)
         reply = responses_replies.ResponsesReply(spoken, self._responses_envelope(body), action)
@@ -292,6 +324,16 @@ class Exchange:
                 }
                 for index, place in sorted(dropped)
             ],
+        )
+
+    def _gemini_envelope(self, body: dict[str, Any], action: dict[str, Any]) -> gemini_replies.Envelope:
+        model = self._model(body)
+        return gemini_replies.Envelope(
+            id=hashlib.sha256(self._key().encode()).hexdigest()[:22],
+            model=model,
+            prompt_tokens=tokens(body),
+            signature=gemini_rules.issue(model, action.get("signature_mode")),
+            shown_thinking=gemini_rules.shows_thoughts(body),
         )
 
     def _responses_envelope(self, body: dict[str, Any]) -> responses_replies.Envelope:
@@ -335,12 +377,12 @@ class Exchange:
 def refused(refusal: Refusal, shape: str) -> Outgoing:
     """The reply that tells a refusal in the form of an endpoint."""
     whole = bodies.dumped(bodies.error_object(refusal, shape))
-    return Outgoing(refusal.status, [whole], dict(refusal.headers))
+    return Outgoing(refusal.status, [whole], bodies.error_headers(refusal, shape))
 
 
 def tokens(body: dict[str, Any]) -> int:
     """A quarter of the characters of what the model reads."""
-    counted = [body.get(key) for key in ("messages", "input", "instructions", "system", "tools")]
+    counted = [body.get(key) for key in _READ]
     return len(json.dumps([one for one in counted if one is not None], ensure_ascii=False)) // 4
 
 

@@ -68,8 +68,23 @@ _NOT_ON: dict[str, frozenset[str]] = {
         {"no_done", "no_finish", "two_in_one_chunk", "empty_later", "null_later", "repeat_each_delta"}
         | {"object"}
     ),
+    "gemini": frozenset(
+        {"no_done", "no_message_stop", "no_message_delta", "truncate_args", "object", "cumulative"}
+        | {
+            "gap",
+            "index_mode=missing",
+            "all_zero",
+            "reverse",
+            "empty_later",
+            "null_later",
+            "repeat_each_delta",
+        }
+        | {"lost_signature_delta", "redacted", "signature_only"}
+    ),
+    "converse": frozenset({"object"}),
 }
-"""Knobs and modes that a wire has no form for; a fault that names one never fires there."""
+"""Knobs and modes that a wire has no form for; a fault that names one never fires there. A mode that means
+something under another knob is written with its own."""
 _NUMBERS = ("truncate_args", "stream_error_at", "overflow_at")
 _PLACES = ("cut_at", "stall_at")
 _MATCHES = {"profile", "path", "session", "nth", "body_sha", "body_contains"}
@@ -188,9 +203,10 @@ class Fault:
         """Whether such a reply can show this fault at all."""
         knobs = set(self.action)
         modes = {str(self.action[knob]) for knob in knobs & set(MODES)}
+        named = {f"{knob}={self.action[knob]}" for knob in knobs & set(MODES)}
         if (knobs & NEEDS_CALL and shape.calls == 0) or (modes & _NEEDS_TWO and shape.calls < 2):
             return False
-        if (knobs | modes) & _NOT_ON.get(shape.wire, frozenset()):
+        if (knobs | modes | named) & _NOT_ON.get(shape.wire, frozenset()):
             return False
         if knobs & NEEDS_THINKING and not shape.thought:
             return False

@@ -2,7 +2,7 @@
 
 Owns: the kinds, their sources, their form on each wire, and by which tools a request switches
 them on. Does not own: counting that they ran (`scripts`), the rest of a reply
-(`anthropic_replies`, `responses_replies`).
+(`anthropic_replies` and its siblings). Bedrock's wire shows none of them.
 """
 
 from __future__ import annotations
@@ -28,20 +28,19 @@ _DATED = re.compile(r"(web_search|web_fetch|code_execution)_\d{8}")
 _CLIENT_SIDE = re.compile(r"(bash|text_editor|computer|memory|tool_search_tool\w*)_\d{8}")
 """Types of the vendor that the client carries out; a request may declare them like any function."""
 _SWITCHES = {
-    "search": ("web_search", "web_search_preview", "file_search"),
-    "fetch": ("web_fetch",),
-    "code": ("code_execution", "code_interpreter"),
+    "search": ("web_search", "web_search_preview", "file_search", "googleSearch", "google_search"),
+    "fetch": ("web_fetch", "urlContext", "url_context"),
+    "code": ("code_execution", "code_interpreter", "codeExecution"),
     "mcp": ("mcp", "mcp_toolset"),
     "image": ("image_generation",),
 }
 
 
 def switched_on(request: dict[str, Any]) -> set[str]:
-    """The kinds a request switches on by the types of its tools."""
-    tools = request.get("tools")
-    types = (
-        {str(one.get("type")) for one in tools if isinstance(one, dict)} if isinstance(tools, list) else set()
-    )
+    """The kinds a request switches on by the types of its tools, on Gemini's wire by their keys."""
+    given = request.get("tools")
+    tools = [one for one in given if isinstance(one, dict)] if isinstance(given, list) else []
+    types = {str(one.get("type")) for one in tools} | {key for one in tools for key in one}
     stems = types | {re.sub(r"_\d{4}_?\d{2}_?\d{2}$", "", one) for one in types}
     found = {kind for kind, names in _SWITCHES.items() if stems & set(names)}
     return found | ({"mcp"} if request.get("mcp_servers") else set())
@@ -140,6 +139,17 @@ def responses_item(ran: Hosted, identity: str) -> dict[str, Any]:
     elif ran.kind == "image":
         item["result"] = "AA=="
     return item
+
+
+def gemini_grounding(ran: list[Hosted]) -> dict[str, Any]:
+    """What a Gemini candidate says of the searches behind it; nothing when there were none."""
+    searches = [one for one in ran if one.kind == "search"]
+    if not searches:
+        return {}
+    found = [source for one in searches for source in one.sources]
+    chunks = [{"web": {"uri": source["url"], "title": source["title"]}} for source in found]
+    queries = [one.query for one in searches]
+    return {"groundingMetadata": {"webSearchQueries": queries, "groundingChunks": chunks}}
 
 
 def id_prefix(kind: str) -> str:

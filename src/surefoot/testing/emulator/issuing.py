@@ -18,7 +18,11 @@ from typing import Any
 _SECRET = b"surefoot emulator, no secret at all"
 DUMMY_SIGNATURE = "skip_thought_signature_validator"
 """The documented stand-in for a thought signature that never existed (GE-01)."""
+BACKEND = "the emulated backend"
+"""Where thought signatures are made (GE-02)."""
 _ITEM_ID = re.compile(r"^(?:call|[a-z]{2,4})_([0-9a-f]{20})([0-9a-f]{2})([0-9a-f]{2})$")
+_CREDENTIAL = re.compile(r"^AWS4-HMAC-SHA256 .*Credential=([^/,]+)/")
+_CONVERSE_ID = re.compile(r"tooluse_[0-9a-f]{21}w")
 NO_REASONING = 0xFF
 SIGNATURE_MODES = frozenset({"foreign_model", "foreign_account", "corrupt_one_byte"})
 
@@ -56,8 +60,17 @@ def canonical_sha(value: Any) -> str:
 
 def account_of(headers: dict[str, str]) -> str:
     """Which account a request belongs to: a digest of its key."""
-    key = headers.get("x-api-key") or headers.get("authorization", "").removeprefix("Bearer ").strip()
-    return sha(key)
+    given = keys_of(headers)
+    return sha(given[0] if given else "")
+
+
+def keys_of(headers: dict[str, str], query: dict[str, str] | None = None) -> list[str]:
+    """Every key a request shows, in whichever place its client has for it."""
+    bearer = headers.get("authorization", "")
+    signed = _CREDENTIAL.search(bearer)
+    shown = [headers.get(name, "") for name in ("x-api-key", "x-goog-api-key")]
+    shown += [signed[1] if signed else bearer.removeprefix("Bearer ").strip(), (query or {}).get("key", "")]
+    return [key for key in shown if key]
 
 
 def seal(token: Token, prefix: str = "") -> str:
@@ -119,3 +132,13 @@ def tool_use_id(key: str, thought: bool, prefix: str = "toolu_") -> str:
 def came_with_thinking(identity: Any) -> bool:
     """Whether this emulator issued the id in a reply with thinking."""
     return isinstance(identity, str) and bool(re.fullmatch(r"toolu_01[0-9a-f]{21}t", identity))
+
+
+def converse_id(key: str, with_text: bool) -> str:
+    """An id of a Converse call, 22 characters behind its prefix; the last one tells whether text stood beside it."""
+    return f"tooluse_{hashlib.sha256(key.encode()).hexdigest()[:21]}{'w' if with_text else 'c'}"
+
+
+def came_with_text(identity: Any) -> bool:
+    """Whether this emulator issued the id in a Converse reply that said text as well."""
+    return isinstance(identity, str) and bool(_CONVERSE_ID.fullmatch(identity))

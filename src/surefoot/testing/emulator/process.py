@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.testing.emulator.fault_plan import FaultNotFired
+from surefoot.testing.emulator.profiles import client_url
 from surefoot.testing.emulator.request_log import LogEntry, entry_from_json, read_log
 from surefoot.testing.sink import post
 
@@ -57,8 +58,8 @@ class EmulatorProcess:
                 pipe.close()
 
     def base_url(self, profile: str = "compat", *, wire: str = "chat") -> str:
-        """What a client takes as its base URL; the Anthropic SDK adds `/v1` itself."""
-        return f"{self.url}/{profile}" + ("" if wire == "anthropic" else "/v1")
+        """What a client takes as its base URL; the SDKs of some wires add the version themselves."""
+        return client_url(self.url, profile, wire)
 
     def script(self, steps: Sequence[dict[str, Any]], **settings: Any) -> None:
         """Set what the model says; `settings` are `profile`, `session`, `by`, `then`."""

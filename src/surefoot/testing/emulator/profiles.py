@@ -1,13 +1,14 @@
 """What each emulated endpoint enforces and how it words things, as data.
 
 Owns: the rules a profile refuses, its window, id style, reasoning field and
-error form, for each of its wires. Does not own: how a rule is checked
-(`chat_rules`, `responses_rules`, `anthropic_rules`), how a body is built
-(`bodies`). A rule without evidence for an endpoint is not enforced there.
+error form, for each of its wires, and which path is which wire. Does not own: how a
+rule is checked (`chat_rules` and its siblings), how a body is built (`bodies`). A rule
+without evidence for an endpoint is not enforced there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -36,10 +37,11 @@ class Profile:
     """Form of its error bodies."""
     window_tokens: int = 128_000
     ids: str = "call"
-    """`call`, `running` (`functions.{name}:{n}`), `position` (`{name}:{position}`), `nine`, `minimax`."""
+    """`call`, `running` (`functions.{name}:{n}`), `position` (`{name}:{position}`), `nine`, `minimax`,
+    `toolu`, `eight` (Gemini), `tooluse` (Bedrock)."""
     reasoning_field: str | None = "reasoning_content"
     """Where its replies carry reasoning; None when it shows none. On the other wires: `signed`,
-    `unsigned` (Anthropic), `encrypted`, `text` (Responses)."""
+    `unsigned` (Anthropic), `encrypted`, `text` (Responses), `thought_signature`, `signed` (Gemini, Bedrock)."""
     trace_header: str = "x-request-id"
     checks_fields: bool = True
     """False for `lenient`, which accepts any JSON object."""
@@ -140,17 +142,83 @@ ANTHROPIC: dict[str, Profile] = _by_name(
 )
 """The Anthropic Messages wire."""
 
+GEMINI: dict[str, Profile] = _by_name(
+    Profile(
+        "gemini",
+        frozenset({"GE-01", "GE-02", "GE-03", "GE-04", "GE-05"}),
+        wire="gemini",
+        shape="gemini-own",
+        window_tokens=1_048_576,
+        ids="eight",
+        reasoning_field="thought_signature",
+    ),
+)
+"""Gemini's own wire. The product does not speak it."""
+
+CONVERSE: dict[str, Profile] = _by_name(
+    Profile(
+        "bedrock",
+        frozenset({"BR-01", "BR-02", "BR-03", "BR-04", "BR-05", "BR-06"}),
+        wire="converse",
+        shape="bedrock",
+        window_tokens=200_000,
+        ids="tooluse",
+        reasoning_field="signed",
+        trace_header="x-amzn-requestid",
+    ),
+)
+"""Bedrock's Converse wire. The product does not speak it."""
+
 WIRES: Mapping[str, Mapping[str, Profile]] = {
     "chat": PROFILES,
     "responses": RESPONSES,
     "anthropic": ANTHROPIC,
+    "gemini": GEMINI,
+    "converse": CONVERSE,
 }
 PATHS: Mapping[str, str] = {
     "v1/chat/completions": "chat",
     "v1/responses": "responses",
     "v1/messages": "anthropic",
 }
-"""Behind the profile's name."""
+"""Behind the profile's name, of the wires whose path says nothing more."""
+_NAMING = (
+    (
+        "gemini",
+        re.compile(r"v1(?:beta)?/models/(?P<model>[^/:]+):(?P<verb>generateContent|streamGenerateContent)"),
+    ),
+    ("converse", re.compile(r"model/(?P<model>.+)/(?P<verb>converse)")),
+)
+"""Paths that name the model, and what is asked of it."""
+SERVED_AT_ROOT = frozenset({"anthropic", "gemini", "converse"})
+"""Wires whose clients add the version to the path themselves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a path behind a profile's name says."""
+
+    wire: str
+    model: str | None = None
+    """None where the body names it."""
+    streams: bool | None = None
+    """None where the body asks for it."""
+
+
+def place_of_path(path: str) -> Place | None:
+    """The wire of a path behind a profile's name, or None when it is no request for a model."""
+    if path in PATHS:
+        return Place(PATHS[path])
+    for wire, pattern in _NAMING:
+        found = pattern.fullmatch(path)
+        if found is not None:
+            return Place(wire, found["model"], found["verb"].startswith("stream"))
+    return None
+
+
+def client_url(root: str, profile: str, wire: str) -> str:
+    """What a client of this wire takes as its base URL."""
+    return f"{root}/{profile}" + ("" if wire in SERVED_AT_ROOT else "/v1")
 
 
 def profile_names() -> list[str]:

@@ -17,6 +17,8 @@ Call = dict[str, Any]
 
 def turns(request: dict[str, Any]) -> list[dict[str, Any]]:
     """The conversation as `{"by": "model"|"other", "calls": […], "results": […]}`, one per message or group."""
+    if "contents" in request and "messages" not in request:
+        return _of_contents(request.get("contents"))
     if "input" in request and "messages" not in request:
         return _of_items(request.get("input"))
     found = []
@@ -29,7 +31,9 @@ def turns(request: dict[str, Any]) -> list[dict[str, Any]]:
             for b in blocks
             if b.get("type") == "tool_use"
         ]
+        calls += [_named_call(b["toolUse"], "input") for b in blocks if isinstance(b.get("toolUse"), dict)]
         results = [plain(b.get("content")) for b in blocks if b.get("type") == "tool_result"]
+        results += [plain(b["toolResult"].get("content")) for b in blocks if b.get("toolResult")]
         if message.get("role") == "tool":
             results = [plain(content)]
         by = "model" if message.get("role") == "assistant" else "other"
@@ -82,6 +86,33 @@ def plain(content: Any) -> str:
 def _chat_call(call: Any) -> Call:
     function = call.get("function") or {}
     return {"name": function.get("name"), "raw_args": function.get("arguments")}
+
+
+def _named_call(call: dict[str, Any], arguments: str) -> Call:
+    """A call whose arguments stand under that name, as an object."""
+    return {"name": call.get("name"), "raw_args": json.dumps(call.get(arguments) or {}, ensure_ascii=False)}
+
+
+def _of_contents(given: Any) -> list[dict[str, Any]]:
+    """Gemini's contents, in either spelling of their names."""
+    found = []
+    for content in given if isinstance(given, list) else ():
+        parts = [part for part in content.get("parts") or () if isinstance(part, dict)]
+        asked = [part.get("functionCall") or part.get("function_call") for part in parts]
+        answers = [part.get("functionResponse") or part.get("function_response") for part in parts]
+        by = "model" if content.get("role") == "model" else "other"
+        calls = [_named_call(call, "args") for call in asked if call]
+        results = [_plain_response(one.get("response")) for one in answers if one]
+        found.append({"by": by, "calls": calls, "results": results})
+    return found
+
+
+def _plain_response(response: Any) -> str:
+    """A response as text: its one field, or all of it."""
+    values = list(response.values()) if isinstance(response, dict) else []
+    if len(values) == 1 and isinstance(values[0], str):
+        return values[0]
+    return json.dumps(response, ensure_ascii=False)
 
 
 def _of_items(given: Any) -> list[dict[str, Any]]:

@@ -82,7 +82,7 @@ class RequestLog:
             body_sha=hashlib.sha256(body).hexdigest(),
         )
         given = entry.json()
-        messages = given.get("messages") or given.get("input")
+        messages = given.get("messages") or given.get("input") or given.get("contents")
         if isinstance(messages, list):
             entry.message_shas = [_sha(message) for message in messages]
         self.entries.append(entry)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surefoot.testing.emulator.hosted import KINDS, Hosted, enables, sources
-from surefoot.testing.emulator.issuing import tool_use_id
+from surefoot.testing.emulator.issuing import converse_id, tool_use_id
 from surefoot.testing.emulator.profiles import Profile
 from surefoot.testing.emulator.reading import has_called, last_results, repeated_calls, turns_of_model
 
@@ -153,9 +153,7 @@ class Scripts:
             self.hosted[ran.kind] = self.hosted.get(ran.kind, 0) + 1
         for position, call in enumerate(calls):
             identity = call.get("id")
-            identity = identity or self._issue_id(
-                profile, key, call["name"], (position, bool(spoken.thinking))
-            )
+            identity = identity or self._issue_id(profile, key, call["name"], (position, spoken))
             spoken.calls.append({"id": identity, "name": call["name"], "arguments": _argument_text(call)})
         if calls:
             self._last_calls[key] = calls
@@ -182,20 +180,25 @@ class Scripts:
             calls = many_calls(step.get("many_calls"), calls)
         return calls, text
 
-    def _issue_id(self, profile: Profile, key: tuple[str, str], name: str, at: tuple[int, bool]) -> str:
+    def _issue_id(self, profile: Profile, key: tuple[str, str], name: str, at: tuple[int, Spoken]) -> str:
         """An id that looks like the service's; the same script gives the same ids."""
-        position, thought = at
+        position, spoken = at
         number = self._calls_made.get(key, 0)
         self._calls_made[key] = number + 1
         digest = hashlib.sha256(f"{key}{number}".encode()).hexdigest()
         if profile.wire == "responses":
             return ""
         if profile.ids == "toolu":
-            return tool_use_id(f"{key}{number}", thought)
+            return tool_use_id(f"{key}{number}", bool(spoken.thinking))
+        if profile.ids == "tooluse":
+            return converse_id(f"{key}{number}", bool(spoken.text))
         if profile.ids == "minimax":
             return f"call_function_{digest[:12]}_{position + 1}"
         plain = {"running": f"functions.{name}:{number}", "position": f"{name}:{position}"}
-        return plain.get(profile.ids, digest[:9] if profile.ids == "nine" else f"call_{digest[:24]}")
+        cut = {"nine": 9, "eight": 8}
+        if profile.ids in cut:
+            return digest[: cut[profile.ids]]
+        return plain.get(profile.ids, f"call_{digest[:24]}")
 
 
 def _next_step(script: Script, request: dict[str, Any]) -> dict[str, Any]:

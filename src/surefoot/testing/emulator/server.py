@@ -23,7 +23,7 @@ from surefoot.testing.emulator import bodies
 from surefoot.testing.emulator.bodies import Refusal
 from surefoot.testing.emulator.exchange import Exchange, Rooms, refused
 from surefoot.testing.emulator.fault_plan import Fault, FaultPlan
-from surefoot.testing.emulator.profiles import KNOBS, PATHS, WIRES
+from surefoot.testing.emulator.profiles import KNOBS, WIRES, client_url, place_of_path
 from surefoot.testing.emulator.request_log import LogEntry, RequestLog
 from surefoot.testing.emulator.scripts import Script, Scripts
 from surefoot.testing.emulator.stored import Stored
@@ -75,11 +75,11 @@ class Emulator:
         return f"http://127.0.0.1:{self.port}"
 
     def base_url(self, profile: str = "compat", *, wire: str = "chat") -> str:
-        """What a client takes as its base URL; the Anthropic SDK adds `/v1` itself."""
+        """What a client takes as its base URL; the SDKs of some wires add the version themselves."""
         known = {name for profiles in self.wires.values() for name in profiles}
         if profile not in known:
             raise ValueError(f"profile {profile!r}: choose one of {', '.join(sorted(known))}")
-        return f"{self.url}/{profile}" + ("" if wire == "anthropic" else "/v1")
+        return client_url(self.url, profile, wire)
 
     def set_knobs(self, profile: str, *, wire: str = "chat", **knobs: str | bool) -> None:
         """Choose a variant of a profile, e.g. `v4_mode="tool_turns"`, `allow_prefill=True`."""
@@ -182,16 +182,18 @@ class Emulator:
     async def _model(self, request: Request, connection: Connection) -> None:
         name, _, rest = request.path.lstrip("/").partition("/")
         wanted = "GET" if rest == "v1/models" else "POST"
-        if request.method != wanted and (rest in PATHS or rest == "v1/models"):
+        place = place_of_path(rest)
+        if request.method != wanted and (place is not None or rest == "v1/models"):
             await connection.send(_wrong_method(request, wanted), self.waiting)
             return
         if rest == "v1/models" and any(name in profiles for profiles in self.wires.values()):
             listed = {"object": "list", "data": [{"id": "scripted", "object": "model", "owned_by": name}]}
             await connection.send(Outgoing(200, [bodies.dumped(listed)]), self.waiting)
             return
-        profile = self.wires.get(PATHS.get(rest, ""), {}).get(name)
-        if profile is None:
-            shape = "anthropic" if rest == "v1/messages" else "openai"
+        wire = place.wire if place is not None else ""
+        profile = self.wires.get(wire, {}).get(name)
+        if place is None or profile is None:
+            shape = _SHAPES.get(wire, "openai")
             refusal = Refusal(("http",), f"Unknown request URL: {request.path}", status=404)
             await connection.send(refused(refusal, shape), self.waiting)
             return
@@ -249,6 +251,8 @@ class Emulator:
         return {"ok": True}
 
 
+_SHAPES = {"anthropic": "anthropic", "gemini": "gemini-own", "converse": "bedrock"}
+"""How a wire words that it does not know an address."""
 _READING = frozenset({"log", "faults", "hosted", "waiting"})
 """Control paths that are read; all others change something and are posted to."""
 

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 HEAD_BYTES = 64 * 1024
 REASONS = {
@@ -39,6 +39,7 @@ class Request:
     path: str
     headers: dict[str, str]
     body: bytes = b""
+    query: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -302,7 +303,8 @@ def _parse_head(head: bytes) -> Request:
             raise BadRequest(400, "a header line is malformed")
         headers[name.lower()] = value.strip()
     try:
-        path = unquote(urlsplit(target).path)
+        split = urlsplit(target)
+        path, query = unquote(split.path), dict(parse_qsl(split.query, keep_blank_values=True))
     except ValueError:
         raise BadRequest(400, "the target is malformed") from None
-    return Request(method.upper(), path, headers)
+    return Request(method.upper(), path, headers, query=query)
