@@ -42,6 +42,7 @@ from surefoot.surfaces.chat_lines import (
     typed,
 )
 from surefoot.surfaces.markup import Light
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.port import LOOK_REQUESTS, Driver, Screen
 from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import say
@@ -203,7 +204,8 @@ class Chat:
         try:
             end = await work
         except SurefootError as error:
-            self.say(f"{error.facts.get('code') or error.code}: {error.message}")
+            told = translated(error.message, self.screen.language)
+            self.say(f"{error.facts.get('code') or error.code}: {told}")
             self.say(say("end_next", self.screen.language, command=next_of(error)))
             end = None
         finally:
@@ -243,7 +245,8 @@ class Chat:
         elif status == "failed":
             error = getattr(end, "error", None)
             if error is not None:
-                self.say(f"{error.facts.get('code') or error.code}: {view.clean(error.message)}")
+                told = view.clean(translated(error.message, self.screen.language))
+                self.say(f"{error.facts.get('code') or error.code}: {told}")
             else:
                 why = notices.why_ended(end.reason, self.screen.language)
                 self.say(say("end_during_execution", self.screen.language, reason=why))

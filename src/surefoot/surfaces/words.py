@@ -1,8 +1,8 @@
 """The words of every surface, looked up by key and language. Pure.
 
-Owns: `say`, `state_words`, the sentence of a code, marks, the choice of language,
-and the words banned for a state (UX-3). Does not own: the tables themselves
-(`words_table`, `words_codes`), which facts are told (`view`).
+Owns: `say`, `state_words`, the sentence of a code, marks, and the words banned for a
+state (UX-3). Does not own: the tables themselves (`words_table`, `words_codes`), the choice
+of language (`tongues`), which facts are told (`view`).
 Promises: surface:same-story. A missing text is an exception, never an English fallback.
 """
 
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from surefoot.surfaces.tongues import LANGUAGES, language_of
 from surefoot.surfaces.words_codes import CAUSES, FAILED, NOT_RUN, REASONS, REFUSALS
 from surefoot.surfaces.words_table import BANNED_CHINESE, SENTENCES, STATES, Texts
 
-LANGUAGES = ("en", "zh-Hans", "zh-Hant")
 GRADES: Mapping[str, Texts] = {
     "proof": ("PROOF", "确证", "確證"),
     "strong": ("STRONG", "有力", "有力"),
@@ -22,24 +22,6 @@ GRADES: Mapping[str, Texts] = {
     "none": ("NONE", "无", "無"),
 }
 BANNED_GRADE_WORDS = ("likely", "probably", "safe")
-
-
-def language_of(setting: str, environ: Mapping[str, str]) -> str:
-    """The language to speak: the setting, then `LC_ALL`, `LC_MESSAGES`, `LANG`; English otherwise."""
-    if setting in LANGUAGES:
-        return setting
-    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
-        given = environ.get(name)
-        if given:
-            return _language_of_locale(given)
-    return "en"
-
-
-def _language_of_locale(name: str) -> str:
-    plain = name.split(".")[0].replace("-", "_").lower()
-    if not plain.startswith("zh"):
-        return "en"
-    return "zh-Hant" if any(part in plain for part in ("hant", "_tw", "_hk", "_mo")) else "zh-Hans"
 
 
 def say(key: str, language: str, **values: Any) -> str:

@@ -17,6 +17,7 @@ from surefoot.core.model import Kind
 from surefoot.errors import UsageError
 from surefoot.surfaces import export, view
 from surefoot.surfaces.cli import exporting
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.words_chat import answer
 from surefoot.surfaces.words_export import told
 from surefoot.tools.processes.preparing import reading
@@ -76,5 +77,5 @@ async def export_lines(settings: Settings, session_id: str, file: str, language:
         form = "json" if target.suffix == ".json" else "md"
         exporting.write_new(target, exporting.text_of(whole, form, language))
     except UsageError as error:
-        return [f"{error.code}: {error.message}"]
+        return [f"{error.code}: {translated(error.message, language)}"]
     return [told("written", language, file=view.clean(target)), *export.removed_lines(whole, language)]

@@ -22,6 +22,7 @@ from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import plain, view
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here, say_json, say_lines
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.words import refusal, say
 
 OPEN, REFUSED, UNSUPPORTED = 3, 4, 5
@@ -337,7 +338,7 @@ def _refuse(
     code = str(body.get("code"))
     told = refusal(code, look.language, reason=body.get("reason"))
     if body.get("detail"):
-        told = f"{told} {body['detail']}"
+        told = f"{told} {translated(str(body['detail']), look.language)}"
     record = body.get("record") or {}
     same = verb in RECORDED_AS and record.get("kind") == RECORDED_AS[verb]
     equal = same and code in ("already_resolved", "revision_stale")

@@ -24,6 +24,9 @@ from surefoot.errors import LedgerNewer, SessionMissing, SurefootError
 from surefoot.offering import unmatched
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import headed, say_json, say_lines
+from surefoot.surfaces.cli.tongue import language_here
+from surefoot.surfaces.phrases import translated
+from surefoot.surfaces.words import say
 
 FREE_BYTES = 8 * 1024 * 1024
 OLDEST_SQLITE = (3, 51, 3)
@@ -69,13 +72,13 @@ def doctor(ctx: click.Context, /, as_json: bool, every: bool) -> None:
     if as_json:
         say_json(document)
     else:
-        say_lines(_told(document))
+        say_lines(_told(document, language_here()))
     ctx.exit(1 if document["overall"] == "fail" else 0)
 
 
 def lines() -> list[str]:
     """The checks of this project as lines, for the chat."""
-    return _told(examined())
+    return _told(examined(), language_here())
 
 
 def examined(*, every: bool = False) -> dict[str, Any]:
@@ -160,7 +163,7 @@ def _keys(settings: Settings) -> Check:
         check.summary = "no model is configured"
         return check.blame("warning", error.message, "export OPENAI_API_KEY=…")
     endpoint = chosen.endpoint
-    check.summary = f"{chosen} at {endpoint.url or 'this machine'}"
+    check.summary = f"asks {chosen} at {endpoint.url or 'this machine'}"
     if endpoint.key_env and not os.environ.get(endpoint.key_env) and not endpoint.key_command:
         check.blame("fail", f"the variable {endpoint.key_env} is not set", f"export {endpoint.key_env}=…")
     elif endpoint.key_command:
@@ -331,13 +334,18 @@ def _n(number: int, thing: str) -> str:
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
-def _told(document: dict[str, Any]) -> list[str]:
-    rows = [[check["status"], name, check["summary"]] for name, check in document["checks"].items()]
-    told = headed(rows, "head_checks", "en")
+def _told(document: dict[str, Any], language: str) -> list[str]:
+    """The document as lines; names and states of checks stay as `--json` has them."""
+    rows = [
+        [check["status"], name, translated(check["summary"], language)]
+        for name, check in document["checks"].items()
+    ]
+    told = headed(rows, "head_checks", language)
     for name, check in document["checks"].items():
         for issue in check["issues"]:
-            told += [f"{name}: {issue['cause']}", f"  next: {issue['remedy']}"]
-    return [*told, f"overall: {document['overall']}"]
+            way = say("end_next", language, command=translated(issue["remedy"], language))
+            told += [f"{name}: {translated(issue['cause'], language)}", f"  {way}"]
+    return [*told, translated(f"overall: {document['overall']}", language)]
 
 
 __all__ = ["SessionMissing", "doctor", "examined", "lines"]

@@ -21,6 +21,7 @@ from click.shell_completion import CompletionItem
 from surefoot.errors import LedgerError, RecoveryRefused, SessionHeld, Signal, SurefootError, UsageError
 from surefoot.surfaces.cli import completing
 from surefoot.surfaces.cli.talk import talk
+from surefoot.surfaces.cli.tongue import language_here, spoken
 from surefoot.surfaces.ways import next_of
 
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -64,7 +65,7 @@ class Lazy(click.Group):
 
         found = importlib.import_module(f"surefoot.surfaces.cli.{module}")
         command = getattr(found, attribute)
-        return command if isinstance(command, click.Command) else None
+        return spoken(command, language_here()) if isinstance(command, click.Command) else None
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The names with their help from the table: a shell that asks for them loads no command (UX-59)."""
@@ -263,7 +264,7 @@ def _is_prompt(arguments: Sequence[str], word: str) -> bool:
 
 def help_text() -> str:
     """The help of the whole program: flags of a run, then the commands."""
-    context = talk.make_context("surefoot", [], resilient_parsing=True)
+    context = spoken(talk, language_here()).make_context("surefoot", [], resilient_parsing=True)
     formatter = context.make_formatter()
     talk.format_help(context, formatter)
     rows = [(name, text) for name, (_, text) in COMMANDS.items() if text]
@@ -279,7 +280,13 @@ def _help_of(mistake: click.ClickException) -> str:
 
 def _tell(message: str, code: str, next_command: str) -> None:
     """One sentence, its code, and what to do next; on standard error."""
-    sys.stderr.write(f"{code}: {message.strip()}\nnext: {next_command}\n")
+    told, label, language = message.strip(), "next: ", language_here()
+    if language != "en":
+        from surefoot.surfaces.phrases import translated
+        from surefoot.surfaces.words import say
+
+        told, label = translated(told, language), say("end_next", language, command="")
+    sys.stderr.write(f"{code}: {told}\n{label}{next_command}\n")
 
 
 def _say_object(code: str, message: str) -> None:

@@ -23,7 +23,10 @@ from surefoot.ledger.port import Report
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import complain, is_person_here, say_json, say_lines
 from surefoot.surfaces.cli.pruning import prune_command
+from surefoot.surfaces.cli.tongue import language_here
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.ways import next_of
+from surefoot.surfaces.words import say
 
 
 @click.group()
@@ -58,7 +61,9 @@ def verify(ctx: click.Context, /, every: bool, as_json: bool) -> None:
             bad = True
             documents.append({"project": place.project, "error": error.code, "message": error.message})
             way = "surefoot ledger begin" if isinstance(error, LedgerDamaged) else next_of(error)
-            complain([f"{error.code}: {place.project}: {error.message}", f"next: {way}"])
+            told = translated(error.message, language_here())
+            way_on = say("end_next", language_here(), command=way)
+            complain([f"{error.code}: {place.project}: {told}", way_on])
             continue
         bad = bad or bool(report.findings)
         documents.append({"project": place.project, **_document(report)})
@@ -92,7 +97,10 @@ def begin() -> None:
     if not is_person_here():
         raise UsageError("ledger begin is decided by a person at a terminal.")
     complain(
-        [damage.message, "It is moved into a folder beside the new one, whole; nothing of it is deleted."]
+        [
+            translated(damage.message, language_here()),
+            "It is moved into a folder beside the new one, whole; nothing of it is deleted.",
+        ]
     )
     typed = click.prompt(
         f"Type {folder.name} to begin a new ledger", default="", show_default=False, err=True

@@ -24,6 +24,7 @@ from surefoot.surfaces.cli import running
 from surefoot.surfaces.cli.naming import known_as
 from surefoot.surfaces.cli.output import complain, forget_output, say_json, say_lines
 from surefoot.surfaces.cli.talk import Wish
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import say
 from surefoot.tools.processes import kernel
@@ -353,7 +354,8 @@ class _Run:
         cards = self.tally.unknown_outcomes
         error = None if cards else self._error
         if error is not None:
-            why = f"{error.facts.get('code') or error.code}: {view.clean(error.message)}"
+            told = view.clean(translated(error.message, language))
+            why = f"{error.facts.get('code') or error.code}: {told}"
         else:
             reason = notices.why_ended(self.ending.reason or key, language)
             told = say(f"end_{key}", language, reason=reason, n=len(cards))

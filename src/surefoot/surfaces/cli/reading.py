@@ -27,8 +27,11 @@ from surefoot.errors import SessionMissing, SurefootError
 from surefoot.ledger.places import PROCESSES
 from surefoot.ledger.port import Ledger, SessionRow
 from surefoot.surfaces.cli.finding import Finder
+from surefoot.surfaces.cli.tongue import language_here
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.view import fact_key, summary_of, with_summaries
 from surefoot.surfaces.ways import next_of
+from surefoot.surfaces.words import say
 
 if TYPE_CHECKING:
     from surefoot.tools.processes.ending import Survivor
@@ -58,12 +61,13 @@ class Unreadable:
 
 def told_broken(broken: Sequence[Unreadable]) -> list[str]:
     """What could not be read, and the way on; nothing of it counts as empty (UX-163)."""
+    language = language_here()
     return [
         line
         for one in broken
         for line in (
-            f"{one.error.code}: {one.place.project}: {one.error.message}",
-            f"next: {next_of(one.error)}",
+            f"{one.error.code}: {one.place.project}: {translated(one.error.message, language)}",
+            say("end_next", language, command=next_of(one.error)),
         )
     ]
 

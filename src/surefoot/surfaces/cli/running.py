@@ -34,6 +34,8 @@ from surefoot.runtime.requests import Answer, Caller
 from surefoot.surfaces import background
 from surefoot.surfaces.cli.output import complain, is_person_here
 from surefoot.surfaces.cli.talk import Wish
+from surefoot.surfaces.cli.tongue import language_here
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.verdict import Ending
 from surefoot.surfaces.view import is_card, short_id, summary_of, with_summaries
 
@@ -170,7 +172,12 @@ def _ask_to_take_over(app: Any, held: SessionHeld) -> None:
     import click
 
     wanted = short_id(str(held.facts["session_id"]))
-    complain([held.message, "Every call it is running will count as one that may have happened."])
+    complain(
+        [
+            translated(held.message, language_here()),
+            "Every call it is running will count as one that may have happened.",
+        ]
+    )
     typed = click.prompt(f"Type {wanted} to take it over", default="", show_default=False, err=True)
     if typed.strip() != wanted:
         raise held

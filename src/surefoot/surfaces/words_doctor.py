@@ -1,0 +1,94 @@
+"""What the doctor says in the two Chinese languages, by its English text, as data. Pure.
+
+Owns: summaries, causes and remedies of its checks. Does not own: the checks (`cli.doctor`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+CHECKS: Mapping[str, tuple[str, str]] = {
+    "could not be checked: {error}": ("无法检查：{error}", "無法檢查：{error}"),
+    "cannot be read": ("无法读取", "無法讀取"),
+    "unreadable": ("无法读取", "無法讀取"),
+    "read; user file {file}": ("已读取；用户文件 {file}", "已讀取；使用者檔案 {file}"),
+    "{root} is trusted": ("{root} 已受信任", "{root} 已受信任"),
+    "{root} is not trusted; its settings files are left out": (
+        "{root} 未受信任，未采用它的设置文件",
+        "{root} 未受信任，未採用它的設定檔案",
+    ),
+    "{root} is not trusted, so {names} were left out; `surefoot trust {again}` accepts them.": (
+        "{root} 未受信任，所以未采用 {names}；`surefoot trust {again}` 会接受它们。",
+        "{root} 未受信任，所以未採用 {names}；`surefoot trust {again}` 會接受它們。",
+    ),
+    "no model is configured": ("没有配置模型", "沒有配置模型"),
+    "asks {model} at {url}": ("使用 {model}，位于 {url}", "使用 {model}，位於 {url}"),
+    "this machine": ("本机", "本機"),
+    "the variable {name} is not set": ("变量 {name} 没有设置", "變數 {name} 沒有設定"),
+    "not begun yet": ("还没有开始", "還沒有開始"),
+    "{count} ledger, {sessions}": ("{count} 份账本，{sessions}", "{count} 份帳本，{sessions}"),
+    "{count} ledgers, {sessions}": ("{count} 份账本，{sessions}", "{count} 份帳本，{sessions}"),
+    "{count} session": ("{count} 个会话", "{count} 個工作階段"),
+    "{count} sessions": ("{count} 个会话", "{count} 個工作階段"),
+    "{count} session, {calls}": ("{count} 个会话，{calls}", "{count} 個工作階段，{calls}"),
+    "{count} sessions, {calls}": ("{count} 个会话，{calls}", "{count} 個工作階段，{calls}"),
+    "{count} open call": ("{count} 次未决调用", "{count} 次未決呼叫"),
+    "{count} open calls": ("{count} 次未决调用", "{count} 次未決呼叫"),
+    "chain and witness agree": ("链和见证一致", "鏈和見證一致"),
+    "{folder} is not made yet": ("{folder} 还没有建立", "{folder} 還沒有建立"),
+    "others may read the ledger": ("其他人可以读取账本", "其他人可以讀取帳本"),
+    "the ledger lies on a network file system": ("账本位于网络文件系统上", "帳本位於網路檔案系統上"),
+    "nothing can be written in {folder}": ("{folder} 中无法写入", "{folder} 中無法寫入"),
+    "{mib} MiB free": ("可用 {mib} MiB", "可用 {mib} MiB"),
+    "no tool starts below 8 MiB": ("低于 8 MiB 时不开始任何工具", "低於 8 MiB 時不開始任何工具"),
+    "apsw {driver}, SQLite {version}": ("apsw {driver}，SQLite {version}", "apsw {driver}，SQLite {version}"),
+    "this SQLite may lose a commit": ("这个 SQLite 可能丢失提交", "這個 SQLite 可能丟失提交"),
+    "{count} call may have happened; {told}": (
+        "{count} 次调用可能已发生；{told}",
+        "{count} 次呼叫可能已發生；{told}",
+    ),
+    "{count} calls may have happened; {told}": (
+        "{count} 次调用可能已发生；{told}",
+        "{count} 次呼叫可能已發生；{told}",
+    ),
+    "decide before you install an older version, which promises nothing about them": (
+        "安装旧版本之前请先决定，旧版本对它们没有任何保证",
+        "安裝舊版本之前請先決定，舊版本對它們沒有任何保證",
+    ),
+    "lost or unreadable: {names}": ("丢失或无法读取：{names}", "丟失或無法讀取：{names}"),
+    "{count} command listed in the background": (
+        "{count} 个命令列为在后台运行",
+        "{count} 個命令列為在背景執行",
+    ),
+    "{count} commands listed in the background": (
+        "{count} 个命令列为在后台运行",
+        "{count} 個命令列為在背景執行",
+    ),
+    "commands end with {borders}": (
+        "以下情况会连同命令一起结束：{borders}",
+        "以下情況會連同命令一起結束：{borders}",
+    ),
+    "this container": ("这个容器停止", "這個容器停止"),
+    "this service unit": ("这个服务单元停止", "這個服務單元停止"),
+    "the clean-up of this CI job": ("这个 CI 任务的清理", "這個 CI 任務的清理"),
+    "a logout, where the login manager kills user processes": (
+        "注销（登录管理器会终止用户进程时）",
+        "登出（登入管理器會終止使用者行程時）",
+    ),
+    "an out-of-memory kill of the group": ("整个进程组因内存不足被终止", "整個行程群組因記憶體不足被終止"),
+    "{encoding}, TERM={term}": ("{encoding}，TERM={term}", "{encoding}，TERM={term}"),
+    "marks are drawn in ASCII": ("标记用 ASCII 绘制", "標記用 ASCII 繪製"),
+    "the small built-in model is installed": ("内置小模型已安装", "內建小模型已安裝"),
+    "the small built-in model is not installed": ("内置小模型未安装", "內建小模型未安裝"),
+    "this system has no boot clock": ("这个系统没有启动时钟", "這個系統沒有啟動時鐘"),
+    "up for {seconds} s": ("已运行 {seconds} 秒", "已執行 {seconds} 秒"),
+    "the wall clock is far behind": ("系统时间严重滞后", "系統時間嚴重滯後"),
+    "others may enter the socket folder": ("其他人可以进入套接字文件夹", "其他人可以進入通訊端資料夾"),
+    "move it with SUREFOOT_HOME": ("用 SUREFOOT_HOME 移动它", "用 SUREFOOT_HOME 移動它"),
+    "make room": ("腾出空间", "騰出空間"),
+    "overall: {status}": ("总体：{status}", "總體：{status}"),
+    "set the clock": ("校正时钟", "校正時鐘"),
+    "install the newer surefoot": ("安装更新的 surefoot", "安裝更新的 surefoot"),
+    "{project}: SF-{code}: {error}": ("{project}：SF-{code}：{error}", "{project}：SF-{code}：{error}"),
+}
+"""English → 简体, 繁體."""
