@@ -141,8 +141,10 @@ def _shapes(ordered: Sequence[Message], contract: Mapping[str, Any]) -> Told:
 def _carriers(
     ordered: Sequence[Message], body: Mapping[str, Any], contract: Mapping[str, Any], wire: str
 ) -> Told:
-    """R11 for reasoning that is stored and not sent, R10 for the server's id of an item that is."""
+    """R11 for reasoning that is stored and not sent, R10 for the server's id of an item that is, R7 for an item
+    that stood before."""
     sent, ids = _carriers_sent(body), _item_ids(body)
+    seen: dict[str, Any] = {}
     for one in ordered:
         if not isinstance(one, AssistantWords) or not one.raw:
             continue
@@ -153,13 +155,26 @@ def _carriers(
         if any(carrier not in sent for carrier in _stored_carriers(one.raw)):
             yield "R11", one
         items = one.raw.get("output")
-        linked = (
-            [item.get("id") for item in items if _kind(item) in _LINKED] if isinstance(items, list) else []
-        )
+        items = [item for item in items if _kind(item) in _LINKED] if isinstance(items, list) else []
+        linked = [item.get("id") for item in _new(items, seen)]
+        if len(linked) < len(items):
+            yield "R7", one
         gone = Counter(one_id for one_id in linked if isinstance(one_id, str) and one_id) - ids
         ids.subtract(one_id for one_id in linked if isinstance(one_id, str))
         if gone:
             yield "R10", one
+
+
+def _new(items: Sequence[Any], seen: dict[Any, Any]) -> list[Any]:
+    """The items but for copies of words that stood before; what is new is remembered in `seen`."""
+    found = []
+    for item in items:
+        identity = item.get("id")
+        if identity and seen.get(identity) == item and _kind(item) != "function_call":
+            continue
+        seen.setdefault(identity, item)
+        found.append(item)
+    return found
 
 
 def _placeholders(

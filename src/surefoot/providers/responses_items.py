@@ -5,8 +5,8 @@ OR-08), ciphertexts and plain reasoning (OR-05, OR-07, DS-05), known keys. Does 
 the order of messages (`responses`).
 
 A group is a reasoning item with the items that follow it up to the next one. Its members
-return together with their server ids; a member whose reasoning cannot return goes without
-its id, which unlinks it (R10, R11).
+return together with their server ids; a member whose reasoning cannot return, or that stands
+behind one whose id cannot, goes without its id, which unlinks it (R10, R11).
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class Replay:
         self._ids = ids
         self._useless = useless
         self._used: set[str] = set()
+        self._shown: dict[str, Mapping[str, Any]] = {}
+        """Stored item id → the item that was shown for it, whether with its id or without."""
         self._linked_only = any(contract.get(f"rules.{rule}") == "enforce" for rule in LINK_RULES)
 
     def items(self, message: AssistantWords, *, foreign: bool) -> list[dict[str, Any]]:
@@ -73,7 +75,10 @@ class Replay:
         for item in given:
             kind = item.get("type")
             if kind == "reasoning":
-                waiting = None if foreign else self._reasoning(item)
+                thought = None if foreign else self._reasoning(item)
+                if thought is not None and self._seen_before(thought):
+                    continue
+                waiting = None if thought is None else self._linked(thought)
                 unlinked = waiting is None
                 continue
             if kind == "function_call":
@@ -94,10 +99,13 @@ class Replay:
                 continue  # what a provider's own tool left is sealed for its issuer
             else:
                 kept = self._known(item)
+            if self._seen_before(kept):
+                continue
             if waiting is not None:
                 shown.append(waiting)
                 waiting = None
             shown.append(self._identified(kept, drop=unlinked and kind in PREFIXES))
+            unlinked = unlinked or (self._linked_only and "id" in kept and "id" not in shown[-1])
         return shown  # a reasoning item that nothing followed is left out (OR-04)
 
     def _reasoning(self, item: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -119,9 +127,19 @@ class Replay:
             kept.setdefault("summary", [])
             if not kept.get("encrypted_content"):
                 return None  # under `store: false` its id alone names nothing (OR-05)
-        before = kept.get("id")
-        kept = self._identified(kept, drop=False)
-        return None if before is not None and "id" not in kept else kept
+        return kept
+
+    def _linked(self, kept: dict[str, Any]) -> dict[str, Any] | None:
+        """The reasoning item with its id, or None where the id cannot return and so names nothing."""
+        identified = self._identified(kept, drop=False)
+        return None if "id" in kept and "id" not in identified else identified
+
+    def _seen_before(self, item: Mapping[str, Any]) -> bool:
+        """Whether the same item was shown already (R7); else it is remembered. A call has a result of its own."""
+        item_id = item.get("id")
+        if not isinstance(item_id, str) or not item_id.strip() or item.get("type") == "function_call":
+            return False
+        return self._shown.setdefault(item_id, item) is not item and self._shown[item_id] == item
 
     def _identified(self, item: dict[str, Any], *, drop: bool) -> dict[str, Any]:
         """The item with its id where that fits and is free, else without (R10)."""

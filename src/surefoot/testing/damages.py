@@ -333,23 +333,36 @@ PLAIN = ("", None, EMPTY_RESULT, FAILED_WITHOUT_TEXT)
 """What may stand for a result that was blank."""
 
 
-def results_in(body: Mapping[str, Any]) -> list[Any]:
-    """The text of every result a request shows, on any wire."""
-    shown = [one.get("output") for one in body.get("input", ()) if one.get("type") == "function_call_output"]
+def calls_in(body: Mapping[str, Any]) -> list[Any]:
+    """The wire id of every call a request shows, on any wire."""
+    shown = [one.get("call_id") for one in body.get("input", ()) if one.get("type") == "function_call"]
+    for message in body.get("messages", ()):
+        shown += [call.get("id") for call in message.get("tool_calls") or ()]
+        shown += [block.get("id") for block in _blocks(message) if block.get("type") == "tool_use"]
+    return shown
+
+
+def results_in(body: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """Wire id and text of every result a request shows, on any wire."""
+    outputs = [one for one in body.get("input", ()) if one.get("type") == "function_call_output"]
+    shown = [(one.get("call_id"), one.get("output")) for one in outputs]
     for message in body.get("messages", ()):
         if message.get("role") == "tool":
-            shown.append(message.get("content"))
-        blocks = message.get("content")
-        for block in blocks if isinstance(blocks, list) else ():
-            if block.get("type") == "tool_result":
-                shown.append(block.get("content"))
+            shown.append((message.get("tool_call_id"), message.get("content")))
+        results = [block for block in _blocks(message) if block.get("type") == "tool_result"]
+        shown += [(block.get("tool_use_id"), block.get("content")) for block in results]
     return shown
+
+
+def _blocks(message: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    content = message.get("content")
+    return content if isinstance(content, list) else []
 
 
 def invented(body: Mapping[str, Any], messages: Sequence[Message]) -> str:
     """A result in the request that no stored result says, or nothing: no repair makes up an outcome."""
     stored = {one.text for one in messages if isinstance(one, ResultGiven)}
-    made_up = [one for one in results_in(body) if one not in stored and one not in PLAIN]
+    made_up = [one for _, one in results_in(body) if one not in stored and one not in PLAIN]
     return str(made_up[0]) if made_up else ""
 
 

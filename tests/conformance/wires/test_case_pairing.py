@@ -28,7 +28,7 @@ from surefoot.providers.port import ModelRequest
 from surefoot.providers.projection import WIRES, project
 from surefoot.runtime.turning import Parked
 from surefoot.testing.crash import end_leftovers
-from surefoot.testing.damages import TOOLS, Talk
+from surefoot.testing.damages import TOOLS, Talk, calls_in, results_in
 from surefoot.testing.emulator.server import Emulator
 from surefoot.testing.kills import Equipment, Site
 from surefoot.testing.replaying import Peer, Stand
@@ -136,23 +136,8 @@ def refused(peer: Peer, body: Mapping[str, Any], words: str) -> None:
 
 def pairs(body: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Each call's wire id with the text of its result, in the order of the calls; every id stands once on a side."""
-    calls: list[str] = []
-    results: list[tuple[str, Any]] = []
-    for item in body.get("input", ()):
-        if item.get("type") == "function_call":
-            calls.append(item["call_id"])
-        elif item.get("type") == "function_call_output":
-            results.append((item["call_id"], item["output"]))
-    for message in body.get("messages", ()):
-        calls += [call["id"] for call in message.get("tool_calls") or ()]
-        if message["role"] == "tool":
-            results.append((message["tool_call_id"], message["content"]))
-        for block in message["content"] if isinstance(message["content"], list) else ():
-            if block["type"] == "tool_use":
-                calls.append(block["id"])
-            elif block["type"] == "tool_result":
-                results.append((block["tool_use_id"], block.get("content", "")))
-    assert sorted(calls) == sorted(one for one, _ in results)
+    results = [(one, "" if text is None else text) for one, text in results_in(body)]
+    assert sorted(calls_in(body)) == sorted(one for one, _ in results)
     return results
 
 

@@ -418,12 +418,15 @@ def test_or_06_an_item_id_that_does_not_fit_is_left_out(broken: dict[str, Any]) 
     assert refused("compat/responses", body) == []
 
 
-def test_or_08_one_item_id_twice_is_sent_once() -> None:
+def test_or_08_one_id_for_two_items_is_sent_once() -> None:
     history = recorded("responses", turns=1)
     words, closing = history[1], history[4]
     assert isinstance(words, AssistantWords) and isinstance(closing, AssistantWords)
     message = words.raw["output"][1]
-    history[4] = dataclasses.replace(closing, wire="responses", raw={"output": [message]})
+    part = {"type": "output_text", "text": "answer 0", "annotations": []}
+    history[4] = dataclasses.replace(
+        closing, wire="responses", raw={"output": [{**message, "content": [part]}]}
+    )
     body = encode("compat/responses", history)
     assert [item.get("id") for item in body["input"] if item.get("type") == "message"] == [
         message["id"],
