@@ -117,12 +117,12 @@ def _resolution_refusal(receipt: Receipt, payload: Mapping[str, Any]) -> str | N
 def advance(receipt: Receipt, entry: Entry) -> Receipt:
     """The receipt after one more entry about it. The entry was legal when it was written."""
     payload = entry.payload
-    if entry.kind == Kind.NOT_STARTED:
-        return _merged(receipt, payload, state=State.NOT_STARTED, finished_at=entry.at_ms)
     if entry.kind == Kind.STARTED:
         return _started(receipt, entry)
     if entry.kind == Kind.CLOSED:
         return _closed(receipt, entry)
+    if entry.kind == Kind.NOT_STARTED:
+        return _merged(receipt, payload, state=State.NOT_STARTED, finished_at=entry.at_ms)
     if entry.kind == Kind.PROCESS:
         return _with_process(receipt, payload)
     if entry.kind == Kind.LATE:

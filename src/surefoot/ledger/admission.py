@@ -76,12 +76,10 @@ class Batch:
     ownership: Ownership
     rows: list[Row]
     member: Member | None = None
+    starts: bool = False
+    """Whether an attempt begins with it, so that head room is asked for (TR-197)."""
     code: str | None = None
     """Set by the engine when the statement changed zero rows."""
-
-    def starts(self) -> bool:
-        """Whether an attempt begins with it, so that head room is asked for (TR-197)."""
-        return any(row[3] == Kind.STARTED for row in self.rows)
 
     def closes(self) -> bool:
         """Whether the ballast may be given up for it (TR-197)."""
@@ -372,13 +370,15 @@ def make_batch(owned: Ownership, member: Member, end: tuple[int, bytes], at_ms: 
     position, head = end
     first = owned.number << POSITION_BITS
     rows: list[Row] = []
+    starts = False
     for draft, (text, raw) in zip(member.drafts, member.texts, strict=True):
         position += 1
         salt = new_salt()
         kind = str(draft.kind)
+        starts = starts or kind == Kind.STARTED
         head = link(head, (position, owned.epoch, at_ms), kind, payload_digest(salt, raw))
         rows.append((first + position, owned.epoch, at_ms, kind, head, salt, text))
-    return Batch(owned, rows, member)
+    return Batch(owned, rows, member, starts)
 
 
 def _depends(group: list[Member], later: Member) -> bool:

@@ -33,6 +33,8 @@ class Listed:
         """Fold one entry."""
         self.upto = position
         self.changed_ms = at_ms
+        if not kind.startswith("session."):
+            return
         if kind == Kind.SESSION_OPENED:
             self.name = payload.get("name") or self.name
             self.directory = str(payload.get("directory") or "")

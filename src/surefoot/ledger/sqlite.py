@@ -151,7 +151,7 @@ class SqliteLedger(Desk):
 
     def _write(self, batches: list[Batch]) -> None:
         self._regrip()
-        if any(batch.starts() for batch in batches) and not self._ballast.enough():
+        if any(batch.starts for batch in batches) and not self._ballast.enough():
             raise ReceiptNotWritten(
                 f"less than {self._tuning.room.free_bytes >> 20} MiB are free where the ledger lies, "
                 "so nothing is started; free space and try again"
@@ -194,8 +194,16 @@ class SqliteLedger(Desk):
 
     def _why_refused(self, batch: Batch) -> str:
         """Zero rows: another epoch is in force, or the position is taken. The gate keeps both still."""
-        epoch = self._database.rows("epoch_of", batch.ownership.number)
-        return "position_conflict" if epoch and epoch[0][0] == batch.ownership.epoch else "lease_lost"
+        owned = batch.ownership
+        epoch = self._database.rows("epoch_of", owned.number)
+        if not epoch or epoch[0][0] != owned.epoch:
+            return "lease_lost"
+        last = self._database.rows("last_entry", owned.number)
+        if (last[0][0] if last else owned.number << POSITION_BITS) == batch.rows[0][0] - 1:
+            raise LedgerError(
+                "the ledger refused an entry that breaks one of its rules; please report this fault"
+            )
+        return "position_conflict"
 
     def _prove_grip(self) -> None:
         """A commit counts only while the names lead to the files it went into (TR-194)."""

@@ -10,6 +10,7 @@ import pytest
 
 from surefoot.core.model import State
 from surefoot.errors import LedgerError, LedgerUncertain, ReceiptNotWritten
+from surefoot.ledger import admission
 from surefoot.ledger.ballast import Room
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.port import Appended, NotAppended
@@ -257,3 +258,16 @@ async def test_tr_178_an_ownership_ends_also_on_a_full_disk(
     fresh = await open_ledger(tmp_path / "ledger")
     assert type(await fresh.claim(say.session, say.owner(2))).__name__ == "Claim"
     await fresh.close()
+
+
+@pytest.mark.parametrize("drafts", [1, 2])
+async def test_tr_195_an_entry_that_breaks_a_rule_of_the_ledger_is_an_error_and_no_conflict(
+    ledger: Any, claim: Any, say: Any, drafts: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = await ledger.read(say.session)
+    with monkeypatch.context() as broken:
+        broken.setattr(admission, "link", lambda *given: b"no head")
+        with pytest.raises(LedgerError, match="please report this fault"):
+            await ledger.append(say.session, [say.todo()] * drafts, epoch=claim.epoch)
+    assert await ledger.read(say.session) == before
+    assert isinstance(await ledger.append(say.session, [say.todo()], epoch=claim.epoch), Appended)

@@ -1,12 +1,16 @@
 -- Every statement of the SQLite engine, by name.
 
 -- name: append
--- Epoch and position are decided inside the statement; a stale epoch or a taken position is zero rows.
-INSERT INTO entries (key, epoch, at_ms, kind, head, salt, payload)
-SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7
-WHERE (SELECT epoch FROM sessions WHERE session_no = ?1 >> 40) = ?2
-  AND coalesce((SELECT key FROM entries WHERE key >= (?1 >> 40) << 40 AND key < ((?1 >> 40) + 1) << 40
-                ORDER BY key DESC LIMIT 1), (?1 >> 40) << 40) = ?1 - 1
+-- Epoch and position are decided inside the statement; a stale epoch or a taken position is zero rows: then the
+-- epoch to be stored is null, which no row may have. A SELECT in place of VALUES would first copy the row into a
+-- table of its own, because it reads the one that is written.
+INSERT OR IGNORE INTO entries (key, epoch, at_ms, kind, head, salt, payload)
+VALUES (
+  ?1,
+  (SELECT epoch FROM sessions WHERE session_no = ?1 >> 40 AND epoch = ?2
+   AND coalesce((SELECT key FROM entries WHERE key >= (?1 >> 40) << 40 AND key < ((?1 >> 40) + 1) << 40
+                 ORDER BY key DESC LIMIT 1), (?1 >> 40) << 40) = ?1 - 1),
+  ?3, ?4, ?5, ?6, ?7)
 
 -- name: session_by_id
 SELECT session_no, session_id, epoch, owner, since_ms, lease_ms, lease_boot_ms, lease_boot_id, created_ms
