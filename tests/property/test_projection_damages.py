@@ -19,7 +19,7 @@ def test_pr_47_pr_50_damaged_histories_are_accepted_at_once_or_after_one_repair(
 
 @pytest.mark.promise("projection:no-invented-success")
 @pytest.mark.parametrize("peer", TIER_ONE, ids=lambda peer: peer.name)
-def test_we_31_no_damage_on_any_contract_makes_a_request_that_is_refused_or_tells_an_invented_success(
+def test_case_b06_we_31_no_damage_on_any_contract_makes_a_request_that_is_refused_or_tells_an_invented_success(
     peer: Peer,
 ) -> None:
     for number in range(12):
