@@ -339,7 +339,10 @@ class Incidents:
         if replaying is None or replaying.contract["reasoning.empty_ok"]:
             return reply
         raise ProviderNonsense(
-            "The model's server left out reasoning that it will ask for again later; no call of this reply ran.",
+            "The model's server left out reasoning that it will ask for again later; no call of this reply ran. "
+            "Go on to ask again, change model, endpoint or thinking, or declare an empty block in its contract if it "
+            "takes one.",
+            next_command=f"surefoot contract show {replaying.contract['contract.id']}",
             kind="generation",
             reason="reasoning_missing",
             transient=False,

@@ -339,9 +339,14 @@ FAULTS: Mapping[str, tuple[str, str]] = {
         "请求没有得到答复就结束了；它的托管工具可能已经执行。",
         "請求沒有得到答覆就結束了；它的託管工具可能已經執行。",
     ),
-    ("The model's server left out reasoning that it will ask for again later; no call of this reply ran."): (
-        "模型服务器省略了以后还会要求的推理内容；这次答复中的调用都没有执行。",
-        "模型伺服器省略了以後還會要求的推理內容；這次答覆中的呼叫都沒有執行。",
+    (
+        "The model's server left out reasoning that it will ask for again later; no call of this reply ran. Go on "
+        "to ask again, change model, endpoint or thinking, or declare an empty block in its contract if it takes one."
+    ): (
+        "模型服务器省略了以后还会要求的推理内容；这次答复中的调用都没有执行。可以继续以再次请求，"
+        "更换模型、端点或思考设置，或在服务器接受空块时在它的约定中声明。",
+        "模型伺服器省略了以後還會要求的推理內容；這次答覆中的呼叫都沒有執行。可以繼續以再次請求，"
+        "更換模型、端點或思考設定，或在伺服器接受空區塊時在它的約定中宣告。",
     ),
     "This model cannot be asked again.": ("无法再次请求这个模型。", "無法再次請求這個模型。"),
     "The model's server refused the replayed history.": (

@@ -237,6 +237,9 @@ async def test_case_r07_pr_45_where_none_is_declared_the_step_stops_and_names_ot
         assert (end.status, stand.statuses()) == (TurnStatus.FAILED, [200, 200])
         assert stand.starts() == 0 and stand.world.bodies == []
         assert end.error is not None and end.error.facts["reason"] == "reasoning_missing"
+        for way in ("Go on", "change model, endpoint or thinking", "contract"):
+            assert way in str(end.error)
+        assert end.error.next_command == "surefoot contract show deepseek/responses"
         card = await stand.crew.controller.incidents.card()
         assert card is not None and {"resume_unchanged", "change_settings"} <= set(card["ways"])
 
