@@ -290,15 +290,51 @@ def test_case_p05_an_01_a_call_without_a_result_is_answered_at_any_depth(peer: P
 # --- a result without a call --------------------------------------------------------------
 
 
-@each(*THREE, OPENAI, SEALED, CLAUDE)
-def test_case_p06_p08_a_call_that_the_wire_copy_lost_is_restored_from_the_ledger(peer: Peer) -> None:
+@each(COMPAT, OPENAI, BLOCKS, CLAUDE)
+def test_case_p06_oc_02_a_call_that_the_wire_copy_lost_is_restored_from_the_ledger(peer: Peer) -> None:
+    lost_calls_are_restored(peer)
+
+
+@each(ITEMS, SEALED)
+def test_case_p08_or_02_a_reseller_gets_the_call_that_its_copy_lost(peer: Peer) -> None:
+    lost_calls_are_restored(peer)
+
+
+def lost_calls_are_restored(peer: Peer) -> None:
     calls = [asked(1), asked(2, 1)]
     whole = reply(peer.wire, *calls)
     for kept in ([], [1]):
         raw = _without_calls(peer.wire, whole.raw, kept)
         body = accepted(peer, [ASK, dataclasses.replace(whole, raw=raw), *map(given, calls), NOW])
         assert pairs(body) == [("call_1", "2 effects"), ("call_2", "2 effects")]
-    refused(peer, _call_gone(peer.wire, body), "")
+    words = {
+        "chat": "must be a response to a prece",
+        "responses": "No tool call found",
+        "anthropic": "unexpected",
+    }
+    refused(peer, _call_gone(peer.wire, body), words[peer.wire])
+
+
+ASKED_AT: dict[str, list[Any]] = {
+    "chat": ["messages", 2, "tool_calls"],
+    "responses": ["input", 1],
+    "anthropic": ["messages", 1, "content"],
+}
+
+
+@each(*THREE)
+async def test_case_p06_p08_a_call_that_was_lost_on_its_way_is_named_and_repaired_once(
+    peer: Peer, tmp_path: Path
+) -> None:
+    async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
+        emulator.script([{**LOOK, "text": "Looking."}, DONE])
+        edit: dict[str, Any] = {"path": ASKED_AT[peer.wire], "remove": True}
+        if peer is ITEMS:
+            edit["path"] = ["input", 2]  # the words stand before the call
+        elif peer is BLOCKS:
+            edit = {"path": ASKED_AT["anthropic"], "value": [text("Looking.")]}
+        emulator.fault(match={"nth": 2}, tamper_request=[edit])
+        await repaired_once(stand)
 
 
 def _without_calls(wire: str, raw: Mapping[str, Any], kept: Sequence[int]) -> dict[str, Any]:
@@ -525,6 +561,21 @@ def test_case_p17_ge_03_a_history_that_was_trimmed_still_begins_with_the_user(pe
     )
 
 
+@each(LLAMACPP, GEMINI)
+async def test_case_p17_ls_03_a_session_that_was_compacted_begins_with_the_user(
+    peer: Peer, tmp_path: Path
+) -> None:
+    async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
+        emulator.script([LOOK, DONE, {"text": "Summed up."}, LOOK, DONE])
+        await answered(stand)
+        await stand.crew.controller.rewriting.compact()
+        await answered(stand, "And now?")
+        body = emulator.requests()[-1].json()
+        roles = [one["role"] for one in body["messages"] if one["role"] != "system"]
+        assert roles[0] == "user" and roles[-2:] == ["assistant", "tool"]
+        assert "Summed up." in str(body["messages"]) and set(stand.statuses()) == {200}
+
+
 UNEQUAL = (
     "Please ensure that the number of function response parts is equal to the number of function call parts of "
     "the function call turn."
@@ -628,7 +679,8 @@ async def test_case_p20_words_parked_beside_a_call_come_behind_its_result_after_
         async with Stand(emulator, peer, tmp_path, tools=hanging) as dying:
             emulator.script([{"calls": [{"name": "pay", "args": {"label": "a"}}]}, DONE])
             turn = asyncio.ensure_future(dying.crew.controller.submit("Pay."))
-            await entered.wait()
+            async with asyncio.timeout(90):
+                await entered.wait()
             assert isinstance(await dying.crew.controller.submit("Parked."), Parked)
             await dying.crew.session.close()  # as a process that ends: nobody closes the receipt
             async with Stand(emulator, peer, tmp_path, tools=tools, new=False) as stand:
@@ -723,7 +775,7 @@ async def test_case_p23_switching_the_search_off_and_a_death_in_a_compaction_par
             assert asked_for == results and len(results) == 1
             emulator.fault(match={"nth": 3}, delay_headers=None)
             compacting = asyncio.ensure_future(stand.crew.controller.rewriting.compact())
-            await emulator.wait_until_held(60)
+            await emulator.wait_until_held(90)
             await stand.crew.session.close()  # as a process that ends in the middle of it
             emulator.release()
             compacting.cancel()
