@@ -6,6 +6,7 @@ emulator's own rules, which share no code with ours.
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -240,15 +241,19 @@ async def test_case_q21_calls_under_one_index_with_objects_for_arguments_all_run
 
 
 @pytest.mark.parametrize("optional", [False, True], ids=["demanded", "optional"])
-async def test_case_q22_without_a_finish_a_whole_call_runs_only_where_the_contract_allows_it(
-    optional: bool, tmp_path: Path
+@pytest.mark.parametrize(
+    ("peer", "fault"),
+    [(CHAT, {"no_finish": True}), (MESSAGES, {"no_message_stop": True})],
+    ids=["chat", "anthropic"],
+)
+async def test_case_q22_s_07_without_a_terminal_mark_a_whole_call_runs_only_where_the_contract_allows_it(
+    peer: Peer, fault: dict[str, Any], optional: bool, tmp_path: Path
 ) -> None:
-    peer = Peer("chat", "compat", "compat/chat", declared={"stream.terminal_optional": optional})
+    peer = dataclasses.replace(peer, declared={"stream.terminal_optional": optional})
     async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
         emulator.script([{"calls": [{"name": "pay", "args": {"label": "a"}}]}] * 2 + [DONE])
-        for nth in (1, 2):
-            if not optional or nth == 1:
-                emulator.fault(match={"nth": nth}, no_finish=True)
+        for nth in [1] if optional else [1, 2]:
+            emulator.fault(match={"nth": nth}, **fault)
         end = await stand.crew.controller.submit("Pay.")
         emulator.assert_fired()
         if optional:
@@ -256,3 +261,13 @@ async def test_case_q22_without_a_finish_a_whole_call_runs_only_where_the_contra
         else:
             assert end.status is TurnStatus.FAILED and nothing_ran(stand) and states(stand) == set()
             assert stand.statuses() == [200, 200], "one more request, as for a line that broke, and no third"
+
+
+async def test_case_q22_a_cut_call_without_a_terminal_mark_is_run_under_no_contract(tmp_path: Path) -> None:
+    peer = dataclasses.replace(CHAT, declared={"stream.terminal_optional": True})
+    async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
+        emulator.script([pays(WHOLE[:6]), pays(WHOLE[:6]), DONE])
+        emulator.fault(count=2, no_finish=True)
+        end = await stand.crew.controller.submit("Pay.")
+        emulator.assert_fired()
+        assert end.status is TurnStatus.FAILED and nothing_ran(stand)

@@ -255,6 +255,8 @@ async def test_case_r08_an_empty_placeholder_is_sent_only_where_it_is_declared(
         emulator.assert_fired()
         assert all("reasoning_content" not in one for body in bodies(emulator) for one in parts(body))
         assert stand.world.count("a") == 1
+        unrepaired = frozen(stand, open_loop(await messages(stand)))
+        assert "reasoning_content" not in json.dumps(unrepaired) and refusal(MIMO, unrepaired) == ("MI-01",)
         card = await stand.crew.controller.incidents.card()
         assert card is not None and card["rules"] == ["MI-01"] and "change_settings" in card["ways"]
         if automatic:  # the call is told of in words, and so is what became of it

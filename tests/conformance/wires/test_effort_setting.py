@@ -104,7 +104,7 @@ def test_wc_2_every_shipped_contract_says_which_efforts_it_knows() -> None:
         assert contract.effort(None, "desk") is None
 
 
-async def test_pr_50_an_09_a_block_of_another_conversation_is_dropped_by_the_service_on_request(
+async def test_case_r24_pr_50_an_09_a_block_of_another_conversation_is_dropped_by_the_service_on_request(
     tmp_path: Path,
 ) -> None:
     async with Emulator() as emulator:
