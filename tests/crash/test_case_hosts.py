@@ -243,6 +243,71 @@ def test_case_a28_tr_17_after_a_confirmation_a_new_key_makes_no_new_action_of_it
     assert "already happened" in said[1][1] and host.effects == 1
 
 
+# J ------------------------------------------------------------------------------------------------
+
+PAIR = (
+    """
+def pay(label: str):
+    return post(label)
+def undo(label: str, attempt):
+    reply = post("undo-" + label, attempt.idempotency_key, seconds=60)
+    if os.environ.get("DIE"):
+        die()
+    return reply
+"""
+    + OWN
+    + """
+    forward = session.guard(pay, effect="NON_IDEMPOTENT", reach=["host:bank.example"])
+    limit = float(os.environ.get("LIMIT") or 60)
+    back = session.guard(undo, effect="NON_IDEMPOTENT", reach=["host:bank.example"], time_limit_seconds=limit)
+    tries(forward, label=LABEL, identity="order-17")
+    to_undo = [LABEL]
+    for failed_round in range(int(os.environ["ROUNDS"])):
+        for done in to_undo:  # nobody clears it
+            tries(back, label=done, identity="undo of order-17")
+    if os.environ.get("OTHER"):
+        tries(back, label=LABEL, identity="undo once more")
+        tries(forward, label=LABEL, identity="order-18")
+"""
+)
+
+
+def test_case_j08_an_undo_that_two_failing_rounds_ask_for_happens_once_under_its_own_key(host: Host) -> None:
+    first = host.run(PAIR, ROUNDS="2")
+    again = host.run(PAIR, ROUNDS="1")
+    assert [one[0] for one in (*first, *again)] == ["got"] * 5
+    assert first[1][1] == first[2][1] == again[1][1] and first[0][1] != first[1][1]
+    (undone,) = host.site.equipment.sink.effects("undo-" + host.site.label)
+    (done,) = host.site.equipment.sink.effects(host.site.label)
+    assert undone["key"].startswith("sf1-") and undone["key"] != done["key"]
+
+
+def test_case_j08_an_undo_that_meets_its_limit_is_unknown_and_fences(host: Host) -> None:
+    host.site.equipment.sink.switch(reply="hold")
+    try:
+        said = host.run(PAIR.replace('tries(forward, label=LABEL, identity="order-17")', "pass"),
+                        ROUNDS="2", LIMIT="3", OTHER="1")  # fmt: skip
+    finally:
+        host.site.equipment.sink.switch(reply="now")
+        host.site.equipment.sink.release()
+    assert [one[0] for one in said] == ["OutcomeUnknown", "OutcomeUnknown", "WriteFenced", "WriteFenced"]
+    assert host.site.equipment.sink.count("undo-" + host.site.label) == 1 and host.effects == 0
+
+
+def test_case_j10_a_pair_is_two_calls_and_a_death_in_the_undo_leaves_it_unknown_and_fenced(
+    host: Host,
+) -> None:
+    (paid,) = host.run(PAIR, ROUNDS="1", DIE="1")
+    assert paid[0] == "got"
+    said = host.run(PAIR, ROUNDS="2", OTHER="1")
+    words = ["got", "OutcomeUnknown", "OutcomeUnknown", "WriteFenced", "WriteFenced"]
+    assert [one[0] for one in said] == words and said[0] == paid
+    assert host.site.equipment.sink.count("undo-" + host.site.label) == 1 and host.effects == 1
+    report = host.site.again().report
+    begun = [(one["tool"], one["state"]) for one in report["receipts"] if one["startedAt"] is not None]
+    assert begun == [("pay", "succeeded"), ("undo", "unknown")]
+
+
 # C, D, G ------------------------------------------------------------------------------------------
 
 

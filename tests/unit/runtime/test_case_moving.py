@@ -1,7 +1,6 @@
 """Cases of families E, G and J that seeded time can play: a slow or locked store, restarts, questions, rewinds.
 
-Left out, for rooms that are not here yet: e06, e09 (page), e10 (editor), j10 (adapters), f10 and f12 to f14
-(MCP), j08 (no undo), j12 (no export).
+Left out, for rooms that are not here yet: e06, e09 (page), e10 (editor), f10 and f12 to f14 (MCP).
 """
 
 from __future__ import annotations
