@@ -74,10 +74,37 @@ def tools(name: str | None, as_json: bool) -> None:
             hint = f" Did you mean {near[0]}?" if near else ""
             raise SessionMissing(f"No tool is called {name!r}.{hint}", next_command="surefoot tools")
     if as_json:
-        say_json(found)
+        say_json([_with_environment(row) for row in found] if name is not None else found)
     else:
         rows = [[_cell(value) for value in row.values()] for row in found]
-        say_lines(headed(rows, "head_tools", look_here(settings_here().language).language, cut=True))
+        language = look_here(settings_here().language).language
+        say_lines(headed(rows, "head_tools", language, cut=True))
+        if name is not None and any(row["name"] in READERS for row in found):
+            say_lines(["", *reading_lines(language, commands=found[0]["name"] == READERS[0])])
+
+
+def _with_environment(row: dict[str, Any]) -> dict[str, Any]:
+    """A tool's facts, with the reading environment where commands run in it."""
+    from surefoot.tools.classify.environment import environment_rows
+
+    return {**row, "reading_environment": dict(environment_rows())} if row["name"] == READERS[0] else row
+
+
+READERS = ("shell", "http")
+"""Tools whose class depends on how they are run, or on the word of a far side; the first runs commands."""
+
+
+def reading_lines(language: str, *, commands: bool = True) -> list[str]:
+    """The reading environment as text (UX-159); without `commands` only what no environment can promise."""
+    from surefoot.surfaces.words import in_language
+    from surefoot.surfaces.words_tools import READING_NOTES, READING_ROWS
+    from surefoot.tools.classify.environment import environment_rows
+
+    notes = {key: in_language(texts, language) for key, texts in READING_NOTES.items()}
+    if not commands:
+        return [notes["get"]]
+    rows = [f"  {in_language(READING_ROWS[key], language)}: {told}" for key, told in environment_rows()]
+    return [notes["head"], *rows, notes["changes"], notes["get"]]
 
 
 def _cell(value: Any) -> str:

@@ -1,7 +1,7 @@
 """Pure. The reading environment: how a command classed READ_ONLY is run (EC-59).
 
 Owns: which variables are set and dropped, and which options are put into the line. Does
-not own: running it; the shell tool applies what is answered here.
+not own: running it (the shell tool applies what is answered here), the words around its rows.
 """
 
 from __future__ import annotations
@@ -87,3 +87,38 @@ def insertions(words: Sequence[str], ends: Sequence[int]) -> list[tuple[int, str
         index += 2 if words[index] in family.valued else 1
     text = tables().lists["git_insert"].get(words[index]) if index < len(words) else None
     return [] if text is None else [(ends[index], text)]
+
+
+def environment_rows() -> list[tuple[str, str]]:
+    """What a reader runs in, for whoever wants to see it (UX-159): the name of a row, and what the table says.
+
+    Made from the data that `reading_environment` and `insertions` apply, so that neither can differ from it.
+    """
+    table, lists = load("environment"), tables().lists
+    variables = {name: value for name, value in table["set"].items() if name not in _OF_DATABASES}
+    clients = [f"{name} {option}" for name, option in lists["insert_after_name"].items()]
+    clients += [f"{name}={table['set'][name]}" for name in _OF_DATABASES]
+    named = [
+        f"{_shown(row['name'])}.{{{', '.join(f'{key}={value}' for key, value in row['set'].items())}}}"
+        for row in table["git"]["by_name"]
+    ]
+    return [
+        ("path", f"PATH={absolute_path('', table['path'])}"),
+        ("dropped", ", ".join(table["dropped"])),
+        ("set", ", ".join(f"{name}={value}" for name, value in variables.items())),
+        ("shell", " ".join(["bash", *table["shell_options"]])),
+        ("git_options", ", ".join(f"git {name} {text}" for name, text in lists["git_insert"].items())),
+        ("git_settings", ", ".join(f"{name}={value}" for name, value in table["git"]["fixed"].items())),
+        ("git_named", ", ".join(named)),
+        ("git_refused", ", ".join(_shown(pattern) for pattern in table["git"]["refused"])),
+        ("databases", ", ".join(clients)),
+    ]
+
+
+_OF_DATABASES = ("PGOPTIONS",)
+"""Variables that keep a database client to reading, shown with its options."""
+
+
+def _shown(pattern: str) -> str:
+    """A pattern of names of settings as people write it: `filter.*`, `remote.*.vcs`."""
+    return pattern.partition(r"\.(?:")[0].strip("()").replace("\\.", ".").replace(".+", "*")

@@ -14,10 +14,13 @@ from pathlib import Path
 import pytest
 
 from surefoot.runtime.tools import Place
-from surefoot.tools.classify.environment import absolute_path, reading_environment
+from surefoot.tools.classify.environment import absolute_path, environment_rows, reading_environment
 from surefoot.tools.classify.shell import classify_shell
 from surefoot.tools.processes.preparing import reading
 
+GIT_PROGRAMS = (
+    "GIT_EXTERNAL_DIFF", "GIT_PAGER", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_EDITOR", "GIT_ASKPASS", "GIT_PROXY_COMMAND",
+)  # fmt: skip
 VARIABLES = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8"}
 
 
@@ -165,6 +168,22 @@ def test_ec_59_variables_that_name_programs_are_dropped(trapped: Path) -> None:
     extra = {**dict.fromkeys(names, trap), "BASH_FUNC_git%%": f"() {{ {trap}; }}"}
     run_reader("git diff && git log -1", trapped, extra)
     assert not (trapped.parent / "mark").exists()
+
+
+def test_ux_159_a_repository_and_variables_that_set_all_of_it_start_no_program(trapped: Path) -> None:
+    trap, mark = str(trapped.parent / "trap"), trapped.parent / "mark"
+    dropped = next(told for key, told in environment_rows() if key == "dropped").split(", ")
+    extra = {name.replace("*", "git%%" if name.startswith("BASH") else "X"): trap for name in dropped}
+    extra |= dict.fromkeys(GIT_PROGRAMS, trap) | {"SHELLOPTS": "xtrace", "PS4": f"$({trap})"}
+    del extra["LD_X"], extra["DYLD_X"]
+    before = state(trapped)
+    run_reader(
+        "git status; git diff; git log -p -2; git show HEAD; git blame a.txt; git grep one; cat a.txt | head -1",
+        trapped,
+        {**extra, "BASH_FUNC_git%%": f"() {{ {trap}; }}", "PATH": f".:{VARIABLES['PATH']}"},
+    )
+    assert not mark.exists(), mark.read_text()
+    assert state(trapped) == before
 
 
 def test_ec_59_the_path_has_no_relative_parts(trapped: Path) -> None:
