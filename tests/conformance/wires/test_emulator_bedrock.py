@@ -160,6 +160,12 @@ PAIRS: list[tuple[str, list[Body], list[Body], str]] = [
     ),
     (
         "BR-06",
+        FAILED,
+        [user(), model(use()), user({"toolResult": {"toolUseId": "a", "content": [], "status": "error"}})],
+        EMPTY_ERROR,
+    ),
+    (
+        "BR-06",
         ONE,
         [user(), model(), user()],
         "The content field in the Message object at messages.1 is empty.",
@@ -195,7 +201,7 @@ def test_we_11_every_rule_of_the_converse_wire_has_a_pair() -> None:
 
 
 async def test_we_12_a_refusal_is_a_message_and_a_header_that_names_its_kind(emulator: Emulator) -> None:
-    async with httpx2.AsyncClient(base_url=emulator.base_url("bedrock", wire="converse")) as http:
+    async with httpx2.AsyncClient(base_url=emulator.base_url("bedrock", wire="converse"), timeout=90) as http:
         body = {"messages": [user(result())], "toolConfig": TOOLS}
         answered = await http.post("/model/some.model/converse", json=body)
         assert answered.status_code == 400 and answered.json() == {"message": EXCEEDS.format(0)}
@@ -276,7 +282,7 @@ async def test_br_03_a_model_takes_back_text_that_it_said_itself_beside_a_call_a
 async def test_we_05_what_cannot_be_read_is_refused_before_its_history(
     emulator: Emulator, messages: Any, words: str
 ) -> None:
-    async with httpx2.AsyncClient(base_url=emulator.base_url("bedrock", wire="converse")) as http:
+    async with httpx2.AsyncClient(base_url=emulator.base_url("bedrock", wire="converse"), timeout=90) as http:
         answered = await http.post("/model/m/converse", json={"messages": messages, "toolConfig": TOOLS})
     assert answered.status_code == 400 and words in answered.json()["message"]
     assert emulator.requests()[-1].rules == ["schema"]

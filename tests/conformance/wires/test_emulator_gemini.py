@@ -16,6 +16,7 @@ from google.genai import errors, types
 
 from surefoot.providers import contracts
 from surefoot.providers.projection import WIRES as SPOKEN
+from surefoot.testing.emulator import gemini_rules
 from surefoot.testing.emulator.issuing import DUMMY_SIGNATURE
 from surefoot.testing.emulator.profiles import GEMINI
 from surefoot.testing.emulator.server import Emulator
@@ -140,6 +141,7 @@ PAIRS: list[tuple[str, Contents, Contents, str]] = [
     ("GE-04", GOOD, [user(), model(asked("a")), user(answer("zz"))], RESPONSE_AFTER),
     ("GE-04", GOOD, [user(), model(asked("a"), LATER), user(answer("a"))], AS_MANY),
     ("GE-04", GOOD, [user(), model(asked("a"), LATER), user(answer("a")), user(answer("b"))], AS_MANY),
+    ("GE-04", GOOD, [user(), model(asked("a"), LATER), user(answer("a"), answer("a"))], AS_MANY),
     ("GE-04", GOOD, [user(), model(asked("a")), user("never mind")], AS_MANY),
     ("GE-04", GOOD, [user(), model(asked("a"))], AS_MANY),
     (
@@ -215,6 +217,7 @@ async def test_we_11_a_whole_tool_conversation_goes_through_as_the_sdk_holds_it(
     await ask(sdk, [*history, model(*last), user("thanks")], stream=stream)
     requests = emulator.requests()
     assert [entry.status for entry in requests] == [200] * 4
+    assert [len(entry.message_shas) for entry in requests] == [1, 3, 5, 7]
     for before, after in itertools.pairwise(requests):
         assert after.message_shas[: len(before.message_shas)] == before.message_shas
 
@@ -247,6 +250,22 @@ async def test_ge_02_an_issued_signature_returns_unchanged_or_is_refused(
         assert emulator.requests()[-1].rules == ["GE-02"]
     part.thought_signature = DUMMY_SIGNATURE.encode()
     await ask(sdk, whole)
+
+
+async def test_ge_02_a_signature_returns_in_the_alphabet_it_came_in_or_in_the_other(
+    emulator: Emulator,
+) -> None:
+    signature = next(s for s in (gemini_rules.issue(f"m{n}") for n in range(1000)) if {"+", "/"} <= set(s))
+    call_part = {"functionCall": {"name": "note"}, "thoughtSignature": signature}
+    back = {"functionResponse": {"name": "note", "response": {"output": "ok"}}}
+    said = {
+        "contents": [{"parts": [{"text": "go"}]}, {"role": "model", "parts": [call_part]}, {"parts": [back]}]
+    }
+    async with httpx2.AsyncClient(base_url=emulator.base_url("gemini", wire="gemini"), timeout=90) as http:
+        for spelled in (signature, signature.replace("+", "-").replace("/", "_")):
+            call_part["thoughtSignature"] = spelled
+            assert (await http.post("/v1beta/models/m:generateContent", json=said)).status_code == 200
+        base64.b64decode(signature, validate=True)
 
 
 async def test_ge_02_a_signature_of_another_backend_is_not_valid(
@@ -412,7 +431,7 @@ async def test_we_05_a_wrong_key_an_unknown_profile_and_a_full_window(emulator: 
 async def test_we_05_what_cannot_be_read_is_refused_before_its_history(
     emulator: Emulator, contents: Any, words: str
 ) -> None:
-    async with httpx2.AsyncClient(base_url=emulator.base_url("gemini", wire="gemini")) as http:
+    async with httpx2.AsyncClient(base_url=emulator.base_url("gemini", wire="gemini"), timeout=90) as http:
         answered = await http.post("/v1beta/models/m:generateContent", json={"contents": contents})
     assert answered.status_code == 400 and words in answered.json()["error"]["message"]
     assert emulator.requests()[-1].rules == ["schema"]
@@ -430,7 +449,7 @@ async def test_we_03_both_spellings_both_versions_and_a_stream_that_is_a_list(em
     ]
     said = {"contents": history, "tools": [{"function_declarations": [{"name": "note"}]}]}
     emulator.script([{"behaviour": "echo_results"}], then="last")
-    async with httpx2.AsyncClient(base_url=emulator.base_url("gemini", wire="gemini")) as http:
+    async with httpx2.AsyncClient(base_url=emulator.base_url("gemini", wire="gemini"), timeout=90) as http:
         for version in ("v1", "v1beta"):
             whole = await http.post(f"/{version}/models/m:generateContent", json=said)
             assert whole.json()["candidates"][0]["content"]["parts"] == [{"text": "ok"}]
