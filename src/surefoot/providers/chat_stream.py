@@ -6,7 +6,7 @@ Does not own: joining call fragments (`chat_calls`), bytes and lines (`intake`),
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surefoot.providers import json_calls
@@ -24,6 +24,8 @@ REFUSED_FINISHES: Mapping[str, str] = {
 }
 """Finish words that are refusals under status 200 (S-30, RT-02)."""
 _REASONING = ("reasoning_content", "reasoning")
+_PIECES: Mapping[str, str] = {"reasoning.text": "text", "reasoning.summary": "summary"}
+"""Reasoning entries that a stream sends in pieces, and the field that grows; sealed ones come whole."""
 
 
 class ChatDecoder(WireDecoder):
@@ -95,6 +97,9 @@ class ChatDecoder(WireDecoder):
                 self._message[key] = value
                 return value[len(before) :]
             self._message[key] = before + value
+        elif key == "reasoning_details" and isinstance(value, list):
+            entries = before if isinstance(before, list) else []
+            self._message[key] = _joined(entries, value, snapshots=self._contract["stream.snapshots"])
         elif isinstance(value, list) and isinstance(before, list):
             self._message[key] = before + value
         else:
@@ -150,6 +155,35 @@ class ChatDecoder(WireDecoder):
             _text(self._message.get("content")), cut=self._finish in CUT_FINISHES
         )
         return [TextDelta(text)] if text else []
+
+
+def _joined(entries: Sequence[Any], pieces: Sequence[Any], *, snapshots: bool) -> list[Any]:
+    """Reasoning entries and the next pieces of a stream: a block that came in pieces is one entry, as in a whole reply.
+
+    A signature vouches for the whole text of its block, so pieces sent back one by one are refused (RT-03, AN-08).
+    """
+    joined = list(entries)
+    for piece in pieces:
+        home = next((n for n in reversed(range(len(joined))) if _goes_on(joined[n], piece)), None)
+        if home is None:
+            joined.append(piece)
+            continue
+        block, name = joined[home], _PIECES[piece["type"]]
+        said = {key: value for key, value in piece.items() if value is not None}
+        before, more = block.get(name), said.get(name, "")
+        if isinstance(before, str) and isinstance(more, str):
+            said[name] = more if snapshots and before and more.startswith(before) else before + more
+        joined[home] = {**block, **said}
+    return joined
+
+
+def _goes_on(block: Any, piece: Any) -> bool:
+    """Whether a piece belongs to this block: of its kind and number, and the block is not signed yet."""
+    if not (isinstance(block, Mapping) and isinstance(piece, Mapping)) or piece.get("type") not in _PIECES:
+        return False
+    same = all(block.get(key) == piece.get(key) for key in ("type", "index"))
+    other = block.get("id") and piece.get("id") and block["id"] != piece["id"]
+    return same and not other and not block.get("signature")
 
 
 def _first_choice(chunk: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -464,6 +464,92 @@ def test_case_r28_ge_02_a_signature_is_never_decoded_or_encoded_again(wire: str)
     assert sent.count(exact) == (2 if wire == "anthropic" else 1)
 
 
+def pieces_of(*entries: dict[str, Any]) -> bytes:
+    """A stream that sends these reasoning entries one by one, and then a call."""
+    deltas: list[dict[str, Any]] = [{"reasoning_details": [one]} for one in entries]
+    deltas.append({"tool_calls": [{"index": 0, **CALL}]})
+    chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+    return b"".join(b"data: " + json.dumps(one).encode() + b"\n\n" for one in chunks) + b"data: [DONE]\n\n"
+
+
+TEXT = {"type": "reasoning.text", "format": "anthropic-claude-v1"}
+SEALED = {"type": "reasoning.encrypted", "format": "google-gemini-v1", "index": 0}
+DETAILS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]]]] = {
+    "signed-at-the-end": (
+        [
+            {**TEXT, "index": 0, "text": "Let", "signature": None},
+            {**TEXT, "index": 0, "text": " me."},
+            {**TEXT, "index": 0, "signature": SEAL},
+        ],
+        [{**TEXT, "index": 0, "text": "Let me.", "signature": SEAL}],
+    ),
+    "two-blocks": (
+        [
+            {**TEXT, "index": 0, "text": "One"},
+            {**TEXT, "index": 0, "text": ".", "signature": SEAL},
+            {**TEXT, "index": 1, "text": "Tw"},
+            {**TEXT, "index": 1, "text": "o.", "signature": SEAL[::-1]},
+        ],
+        [
+            {**TEXT, "index": 0, "text": "One.", "signature": SEAL},
+            {**TEXT, "index": 1, "text": "Two.", "signature": SEAL[::-1]},
+        ],
+    ),
+    "no-index": (
+        [
+            {**TEXT, "text": "One"},
+            {**TEXT, "text": ".", "signature": SEAL},
+            {**TEXT, "text": "Two.", "signature": SEAL[::-1]},
+        ],
+        [{**TEXT, "text": "One.", "signature": SEAL}, {**TEXT, "text": "Two.", "signature": SEAL[::-1]}],
+    ),
+    "summary-then-sealed": (
+        [
+            {"type": "reasoning.summary", "index": 0, "summary": "I "},
+            {"type": "reasoning.summary", "index": 0, "summary": "look."},
+            {**SEALED, "id": "call_1", "data": SEAL},
+            {**SEALED, "id": "call_2", "data": SEAL[::-1]},
+        ],
+        [
+            {"type": "reasoning.summary", "index": 0, "summary": "I look."},
+            {**SEALED, "id": "call_1", "data": SEAL},
+            {**SEALED, "id": "call_2", "data": SEAL[::-1]},
+        ],
+    ),
+    "kinds-unknown-to-us": (
+        [{"type": "x", "index": 0, "text": "a"}, {"type": "x", "index": 0, "text": "b"}],
+        [{"type": "x", "index": 0, "text": "a"}, {"type": "x", "index": 0, "text": "b"}],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", list(DETAILS))
+def test_case_r23_rt_03_a_signed_block_that_came_in_pieces_returns_as_the_one_block_it_was(name: str) -> None:
+    streamed, whole = DETAILS[name]
+    peer = Peer("chat", "openrouter", "openrouter/chat")
+    contract = contract_of(peer)
+    decoder = WIRES["chat"]().decoder(contract, stream=True)
+    decoder.feed(pieces_of(*streamed))
+    got = decoder.end()
+    assert got.raw["reasoning_details"] == whole
+    call = CallAsked("cal_1", "att_1", 0, "look", "{}", "call_1")
+    words = AssistantWords(1, "", (call,), "chat", json.loads(json.dumps(got.raw)))
+    history = [UserWords("t", "Go."), words, ResultGiven(call, "ok", False)]
+    body = project(history, Book(), contract, request=_request(peer, history)).body
+    assert parts(body)[-2]["reasoning_details"] == whole
+
+
+def test_case_r23_s_33_a_block_told_anew_in_each_piece_counts_once_where_the_contract_says_so() -> None:
+    grows = [{**TEXT, "index": 0, "text": text} for text in ("I", "I look", "I look first.")]
+    for snapshots, text in ((True, "I look first."), (False, "II lookI look first.")):
+        declared = {"stream.snapshots": snapshots}
+        contract = contract_of(Peer("chat", "minimax", "minimax/chat", declared=declared))
+        decoder = WIRES["chat"]().decoder(contract, stream=True)
+        decoder.feed(pieces_of(*grows))
+        assert decoder.end().raw["reasoning_details"] == [{**TEXT, "index": 0, "text": text}]
+
+
 @pytest.mark.parametrize(
     ("peer", "mode", "statuses"),
     [
