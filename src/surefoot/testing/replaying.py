@@ -60,6 +60,7 @@ class Peer:
     """Name of the endpoint; two names are two places, whatever their address."""
     key: str = KEY
     """Its account at the server."""
+    system: str = SYSTEM
     declared: Mapping[str, Any] = dataclasses.field(default_factory=dict, hash=False)
     """Keys in which the owner's contract differs from the one named."""
 
@@ -207,7 +208,7 @@ def endpoint_model(client: Client, emulator: Emulator, peer: Peer, tools: Sequen
         endpoint,
         WIRES[peer.wire](),
         contract,
-        system=SYSTEM,
+        system=peer.system,
         tools=specs,
         effort=peer.effort,
         hosted=peer.hosted,

@@ -275,19 +275,25 @@ async def test_case_r24_an_09_the_prefix_a_block_is_bound_to_never_changes_by_it
             assert after["messages"][: len(before["messages"])] == before["messages"]
 
 
-async def test_case_r24_an_09_after_another_system_text_the_block_is_left_out_and_that_is_told(
+async def test_case_r24_an_09_after_another_system_text_the_blocks_are_left_out_once_and_that_is_told(
     tmp_path: Path,
 ) -> None:
-    async with Emulator() as emulator, Stand(emulator, BOUND, tmp_path) as stand:
-        emulator.script([PAY, DONE, DONE])
-        emulator.fault(match={"nth": 3}, tamper_request=[{"path": ["system"], "value": "Another one."}])
-        for words in ("Pay.", "And now?"):
-            end = await stand.crew.controller.submit(words)
-        emulator.assert_fired()
-        assert (end.status, stand.statuses()) == (TurnStatus.COMPLETED, [200, 200, 400, 200])
-        assert emulator.requests()[2].rules == ["AN-09"] and told(stand) == [{"R11": 2}]
-        assert carriers(emulator.requests()[-1].json()) == [] and stand.world.count("a") == 1
-        assert len(stored(await history_of(stand))) == 3
+    async with Emulator() as emulator:
+        async with Stand(emulator, BOUND, tmp_path) as stand:
+            emulator.script([PAY, DONE])
+            await stand.crew.controller.submit("Pay.")
+            assert stand.world.count("a") == 1
+        changed = dataclasses.replace(BOUND, system="You work with other tools.")
+        async with Stand(emulator, changed, tmp_path, new=False) as stand:
+            emulator.script([LOOK, DONE, DONE])
+            for words in ("Look.", "And now?"):
+                end = await stand.crew.controller.submit(words)
+                assert end.status is TurnStatus.COMPLETED
+            assert stand.statuses()[2:] == [400, 200, 200, 200] and emulator.requests()[2].rules == ["AN-09"]
+            assert told(stand) == [{"R11": 2}]
+            kept = stored(await history_of(stand))
+        assert len(kept) == 5, "they stay in the ledger"
+        assert [carriers(entry.json()) for entry in emulator.requests()[3:]] == [[], kept[2:3], kept[2:4]]
 
 
 async def test_case_r24_an_09_the_prefix_stays_also_after_a_repair(tmp_path: Path) -> None:
