@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,9 @@ from surefoot.core.history import AssistantWords, CallAsked, History, Message, R
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, EffectClass, Entry, Kind, State, TurnStatus
 from surefoot.core.rewriting import as_json, cut, notes_payload
+from surefoot.providers.rules import check, refusing
 from surefoot.runtime.tools import Outcome, Tool
-from surefoot.testing.damages import Talk
+from surefoot.testing.damages import DAMAGES, Talk, record
 from surefoot.testing.emulator.server import Emulator
 from surefoot.testing.replaying import KEY, Peer, Stand
 
@@ -42,6 +44,38 @@ def results(body: Any) -> list[str]:
         shown += [message["content"]] if message["role"] == "tool" else []
         shown += [block.get("content", "") for block in blocks if block["type"] == "tool_result"]
     return shown
+
+
+async def came_with(stand: Stand, messages: Sequence[Message]) -> None:
+    """Give the session a history that nobody of this program wrote."""
+    await stand.crew.session.history()
+    view = {"origin": {"sessionId": "elsewhere", "position": 1}, "pinned": []}
+    await stand.crew.session.append(
+        Draft(Kind.FORKED, {**view, "messages": [as_json(one) for one in messages]})
+    )
+
+
+# --- B06 -------------------------------------------------------------------------------------
+
+
+@PEERS
+@pytest.mark.parametrize("name", sorted(DAMAGES))
+async def test_case_b06_pr_14_a_damaged_history_poisons_no_later_prompt_and_no_request_breaks_a_known_rule(
+    peer: Peer, name: str, tmp_path: Path
+) -> None:
+    dice = random.Random(name)
+    damaged = DAMAGES[name](list(record(peer, dice).messages), dice)
+    async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
+        emulator.script([DONE, DONE])
+        await came_with(stand, damaged)
+        for words in ("And now?", "And then?"):
+            end = await stand.crew.controller.submit(words)
+            assert (end.status, end.text) == (TurnStatus.COMPLETED, "Done."), end
+        model: Any = stand.crew.model
+        for one in emulator.requests():
+            assert refusing(check(one.json(), model.contract)) == []
+        # One repair at most, and before it the one equal request of OR-07.
+        assert stand.statuses()[-1] == 200 and stand.statuses().count(400) <= 2
 
 
 # --- B15 -------------------------------------------------------------------------------------
@@ -141,7 +175,7 @@ async def test_case_b17_pr_52_a_marker_drawn_at_any_place_parts_no_pair_and_make
 # --- B18 -------------------------------------------------------------------------------------
 
 
-def mixed(wire: str) -> list[Message]:
+def mixed() -> list[Message]:
     """What came from elsewhere: words of the person beside results, one of them of a call that is gone."""
     gone = CallAsked("cal_gone", "att_gone", 0, "search", "{}", "call_gone")
     kept = CallAsked("cal_kept", "att_kept", 0, "look", '{"label": "a"}', "call_kept")
@@ -161,10 +195,7 @@ async def test_case_b18_pr_50_a_mixed_history_is_split_and_its_orphan_is_marked_
     peer = dataclasses.replace(peer, profile="compat", contract=f"compat/{peer.wire}")
     async with Emulator() as emulator, Stand(emulator, peer, tmp_path) as stand:
         emulator.script([DONE, SUMMED, DONE])
-        view = {"origin": {"sessionId": "elsewhere", "position": 1}, "pinned": []}
-        came = [as_json(one) for one in mixed(peer.wire)]
-        await stand.crew.session.history()
-        await stand.crew.session.append(Draft(Kind.FORKED, {**view, "messages": came}))
+        await came_with(stand, mixed())
         assert (await stand.crew.controller.submit("Go on.")).status is TurnStatus.COMPLETED
         body = emulator.requests()[0].json()
         sent = emulator.requests()[0].body.decode()
