@@ -7,12 +7,12 @@ Does not own: when a move is recorded (`runtime.controller`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from surefoot.core.model import TurnStatus
+from surefoot.core.model import Entry, Kind, TurnStatus
 
 _T = TurnStatus
 
@@ -33,6 +33,8 @@ MOVES: Mapping[TurnStatus, frozenset[TurnStatus]] = {
 """TR-179. Self-moves are in no row, so they are refused."""
 
 ENDED = frozenset({_T.COMPLETED, _T.CANCELLED, _T.FAILED})
+UNFINISHED = frozenset({_T.QUEUED, _T.RUNNING, _T.WAITING_USER, _T.CANCELLING, _T.RECOVERING})
+"""What a turn of a dead owner is found in; it stays in none of them."""
 RESUMABLE = frozenset({_T.FAILED, _T.INTERRUPTED})
 
 
@@ -86,6 +88,8 @@ class Newest:
     origin: str = ""
     """The first turn of a chain in which each resumes the one before."""
     resumes: int = 0
+    silent: bool = False
+    """It was interrupted before it had shown anything (TR-55)."""
 
     def apply(self, payload: Mapping[str, Any]) -> None:
         """Take in one entry of kind `turn`."""
@@ -95,6 +99,7 @@ class Newest:
         elif payload["turnId"] != self.turn_id:
             self.origin, self.resumes = str(payload["turnId"]), 0
         self.turn_id, self.status = str(payload["turnId"]), TurnStatus(payload["status"])
+        self.silent = self.status is _T.INTERRUPTED and bool(payload.get("silent"))
 
     def attended(self) -> None:
         """A person answered a question of this turn: what comes now is new, as after new words."""
@@ -111,3 +116,45 @@ class Newest:
         if self.status not in RESUMABLE:
             return None
         return {"turnId": self.origin, "count": self.resumes + 1}
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """What the end of a session's entries says of it, to its owner and to any reader."""
+
+    turn_id: str | None = None
+    status: TurnStatus | None = None
+    epoch: int = 0
+    """The ownership that wrote the newest status."""
+    silent: bool = False
+    """The newest turn left no call, text or reasoning (TR-55)."""
+    level: str | None = None
+    """The newest barrier level on record (TR-83)."""
+    whole: bool = False
+    """Nothing in front of these entries could change the answer."""
+
+    def interrupted_silently(self, *, owned: bool) -> bool:
+        """As a snapshot shows it; what nobody owns and has not ended was interrupted as well."""
+        unfinished = self.status in UNFINISHED and self.status is not _T.CANCELLING
+        return self.silent and (self.status is _T.INTERRUPTED or (unfinished and not owned))
+
+
+def latest_of(entries: Sequence[Entry]) -> Latest:
+    """Fold the last entries of a session; where they are too few the answer is not `whole`."""
+    moves = [entry for entry in entries if entry.kind == Kind.TURN]
+    level, from_first = _level_of(entries), bool(entries) and entries[0].position == 1
+    if not moves:
+        return Latest(level=level, whole=from_first)
+    newest = moves[-1].payload
+    turn_id, status = str(newest["turnId"]), TurnStatus(newest["status"])
+    begun = any(one.payload["turnId"] == turn_id and one.payload["status"] == _T.QUEUED for one in moves)
+    spoke = any(one.kind == Kind.ASSISTANT and one.payload.get("turnId") == turn_id for one in entries)
+    silent = bool(newest.get("silent")) if status is _T.INTERRUPTED else not spoke
+    whole = from_first or (begun and level is not None)
+    return Latest(turn_id, status, moves[-1].epoch, silent, level, whole)
+
+
+def _level_of(entries: Sequence[Entry]) -> str | None:
+    fields = {Kind.TURN: "barrier", Kind.SESSION_OPENED: "barrier", Kind.BARRIER_SET: "new"}
+    told = [one.payload.get(fields[Kind(one.kind)]) for one in entries if one.kind in fields]
+    return next((str(level) for level in reversed(told) if level), None)

@@ -361,4 +361,5 @@ def _line(kept: Kept) -> SessionRow:
         folded.book.call_count(),
         open_calls(folded.book),
         "dropped" if folded.book.dropped else "ok",
+        kept.owner,
     )

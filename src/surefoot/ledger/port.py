@@ -96,6 +96,8 @@ class SessionRow:
     status: str
     """`ok`, `dropped` (its payloads are gone, what is left of its calls is kept), `lost` (known to the
     witness alone) or `unreadable`."""
+    owner: Owner | None = None
+    """Who owns it, alive or not; None after it was given back."""
 
 
 @dataclass(frozen=True, slots=True)

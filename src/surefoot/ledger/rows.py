@@ -110,6 +110,7 @@ def _readable(
         calls,
         opened,
         "dropped" if dropped else "ok",
+        known.owner,
     )
 
 

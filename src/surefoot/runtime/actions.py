@@ -194,13 +194,14 @@ class Actions:
         receipts, more = select(
             book, calls=self._limits.snapshot_calls, resolved=self._limits.snapshot_resolved
         )
+        newest = self.session.newest_turn
         facts = SessionFacts(
             session_path=self.policy.session_path,
             runtime_epoch=str(self.session.epoch),
             barrier=self.session.level.value,
             on_unknown=self.policy.on_unknown,
             retry_enabled=self.policy.retry_enabled,
-            silent=self.reconciled.silent,
+            silent=newest.silent if newest.turn_id else self.reconciled.silent,
             background=self._supervision.background(),
         )
         calls = [self._call_facts(receipt) for receipt in receipts]

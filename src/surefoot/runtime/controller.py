@@ -516,11 +516,12 @@ class Controller:
         return []
 
     def _turn_draft(self, turn: Turn, status: TurnStatus, reason: str | None = None) -> Draft:
-        payload = {"turnId": turn.turn_id, "status": status.value, "reason": reason}
-        begins = (
-            {"resumes": turn.resumes, "with": self.equipment.news()} if status is TurnStatus.QUEUED else {}
-        )
-        return Draft(Kind.TURN, {**payload, **{key: value for key, value in begins.items() if value}})
+        payload: dict[str, Any] = {"turnId": turn.turn_id, "status": status.value, "reason": reason}
+        if status is TurnStatus.QUEUED:
+            level, news = self.session.level.value, self.equipment.news()
+            begins = {"resumes": turn.resumes, "with": news, "barrier": level}
+            payload |= {key: value for key, value in begins.items() if value}
+        return Draft(Kind.TURN, payload)
 
     async def _waiting(self, waiting: bool) -> None:
         turn = self._turn

@@ -18,29 +18,20 @@ from surefoot.core.model import (
     Draft,
     EffectClass,
     EffectTrace,
-    Entry,
     ExecutorState,
     Kind,
     Receipt,
     State,
     TurnStatus,
 )
+from surefoot.core.turns import UNFINISHED, Latest
 from surefoot.errors import BrokenInvariant
+from surefoot.ledger.newest import newest_of
 from surefoot.ledger.port import NotAppended
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import NEVER_RAN, Outcome
 
-TURN_WINDOW = 256
 QUESTION_WINDOW = 1024
-_UNFINISHED = frozenset(
-    {
-        TurnStatus.QUEUED,
-        TurnStatus.RUNNING,
-        TurnStatus.WAITING_USER,
-        TurnStatus.CANCELLING,
-        TurnStatus.RECOVERING,
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +113,8 @@ async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
     drafts: list[Draft] = []
     lost = session.claim.tail.lost
     replaced = await _replaced_epochs(session)
-    turn, status, silent = await _interrupted_turn(session)
+    latest = await newest_of(session.ledger, session.session_id, session.position)
+    turn, status = _interrupted(latest, session.epoch)
     cancelled = turn if status is TurnStatus.CANCELLED else None
     for receipt in session.book.unsettled():
         if receipt.epoch == session.epoch:
@@ -139,12 +131,13 @@ async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
     if lost and not _stands_for_the_tail(session):
         drafts.extend(_tail_call(session))
     if turn is not None and status is not None:
-        drafts.extend(_interruption(turn, status, silent, judged))
+        drafts.extend(_interruption(turn, status, latest.silent, judged))
+    drafts.extend(_level_change(session, latest.level))
     if drafts:
         answer = await session.append(*(_timed(draft, session.scheduler.boot_ms()) for draft in drafts))
         if isinstance(answer, NotAppended):
             raise BrokenInvariant(f"reconciliation of {session.session_id!r} was refused: {answer.code}")
-    return Reconciled(judged, turn, silent, lost)
+    return Reconciled(judged, turn, latest.interrupted_silently(owned=latest.epoch == session.epoch), lost)
 
 
 async def _replaced_epochs(session: Session) -> frozenset[int]:
@@ -353,32 +346,23 @@ def _tail_call(session: Session) -> list[Draft]:
     return [Draft(Kind.DISPATCHED, call), Draft(Kind.CLOSED, closed), Draft(Kind.NOTICE, notice)]
 
 
-async def _interrupted_turn(session: Session) -> tuple[str | None, TurnStatus | None, bool]:
-    """The turn the dead owner left unfinished, and whether it had shown nothing yet (TR-55).
+def _interrupted(latest: Latest, epoch: int) -> tuple[str | None, TurnStatus | None]:
+    """The turn a dead owner left unfinished, and what becomes of it.
 
-    Read backwards from the end in growing windows: turns end often, so the first one nearly always does.
+    A cancel that was recorded is not lost to the crash that followed it (TR-180).
     """
-    window = TURN_WINDOW
-    while True:
-        after = max(0, session.position - window)
-        entries = await session.ledger.read(session.session_id, after=after)
-        turns = [entry for entry in entries if entry.kind == Kind.TURN]
-        if turns or after == 0:
-            return _judge_turn(turns, entries, session.epoch)
-        window *= 4
+    if latest.status not in UNFINISHED or latest.epoch == epoch:
+        return None, None
+    cancelling = latest.status is TurnStatus.CANCELLING
+    return latest.turn_id, TurnStatus.CANCELLED if cancelling else TurnStatus.INTERRUPTED
 
 
-def _judge_turn(
-    turns: list[Entry], entries: list[Entry], epoch: int
-) -> tuple[str | None, TurnStatus | None, bool]:
-    if not turns or turns[-1].payload.get("status") not in _UNFINISHED or turns[-1].epoch == epoch:
-        return None, None, False
-    turn_id = turns[-1].payload["turnId"]
-    # A cancel that was recorded is not lost to the crash that followed it (TR-180).
-    cancelling = turns[-1].payload["status"] == TurnStatus.CANCELLING
-    status = TurnStatus.CANCELLED if cancelling else TurnStatus.INTERRUPTED
-    spoke = any(entry.kind == Kind.ASSISTANT and entry.payload.get("turnId") == turn_id for entry in entries)
-    return turn_id, status, not spoke
+def _level_change(session: Session, recorded: str | None) -> list[Draft]:
+    """The owner's level, where another one stands in the ledger: what is shown holds from now (TR-83)."""
+    wanted = session.level.value
+    if recorded in (None, wanted):
+        return []
+    return [Draft(Kind.BARRIER_SET, {"old": recorded, "new": wanted, "who": "owner", "channel": "settings"})]
 
 
 def _interruption(turn_id: str, status: TurnStatus, silent: bool, judged: tuple[str, ...]) -> list[Draft]:

@@ -143,6 +143,10 @@ class Finder:
         entry = Entry(receipt.session_id, 0, receipt.epoch or 0, 0, Kind.LATE, end)
         return advance(receipt, entry)
 
+    def is_owned(self, owner: Owner | None) -> bool:
+        """Whether somebody owns a session now; one whose owner is proven dead nobody owns."""
+        return owner is not None and not self._died(owner.to_json())
+
     def _died(self, owner: Mapping[str, Any]) -> bool:
         from surefoot.ledger.owners import proof_of_death
 

@@ -10,9 +10,8 @@ the next owner will find (`finding`).
 
 from __future__ import annotations
 
-import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,9 +22,11 @@ from surefoot.core.admission import Controls
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Entry, Receipt, State
 from surefoot.core.snapshot import SessionFacts, select, snapshot
-from surefoot.errors import SessionMissing, SurefootError
+from surefoot.core.turns import Latest
+from surefoot.errors import BrokenInvariant, SessionMissing, SurefootError
+from surefoot.ledger.newest import newest_of
 from surefoot.ledger.places import PROCESSES
-from surefoot.ledger.port import Ledger, SessionRow
+from surefoot.ledger.port import Readable, SessionRow
 from surefoot.surfaces.cli.finding import Finder
 from surefoot.surfaces.cli.tongue import language_here
 from surefoot.surfaces.phrases import translated
@@ -96,19 +97,32 @@ def places_of(settings: Settings, *, every: bool) -> list[Place]:
 
 
 @asynccontextmanager
-async def reader(place: Place) -> AsyncIterator[Ledger]:
+async def reader(place: Place) -> AsyncIterator[Readable]:
     """A handle that only reads."""
-    from surefoot.ledger.opening import open_ledger
+    from surefoot.ledger.opening import open_reader
 
-    ledger = await open_ledger(place.folder, read_only=True)
+    ledger = open_reader(place.folder)
     try:
         yield ledger
     finally:
         await ledger.close()
 
 
+def read(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run one command that reads ledgers and nothing else: a reader's verbs never wait, so no loop is needed."""
+    steps = work()
+    try:
+        steps.send(None)
+    except StopIteration as end:
+        answer: T = end.value
+        return answer
+    steps.close()
+    raise BrokenInvariant("a command that only reads waited for something")
+
+
 def run(work: Callable[[], Awaitable[T]]) -> T:
-    """Run one reading command."""
+    """Run one command in a loop of its own."""
+    import asyncio  # what only reads starts without it
 
     async def whole() -> T:
         return await work()
@@ -231,8 +245,9 @@ async def read_listed(place: Place, row: SessionRow, settings: Settings) -> tupl
     """The snapshot of a session, without what runs in the background, and the rows of UX-63 of its last calls."""
     async with reader(place) as ledger:
         book, foreseen = await book_as_found(ledger, place, row, settings)
+        latest = await newest_of(ledger, row.session_id, row.position)
         last = [book.get(attempt_id) for attempt_id in book.ids()[-STRIP_CELLS:]]
-        value = _told(book, foreseen, place, row, settings, background=[])
+        value = _told(Seen(book, foreseen, latest, []), place, row, settings)
     return value, [fact_key(receipt.to_json()) for receipt in last if receipt is not None]
 
 
@@ -247,7 +262,7 @@ async def read_run(
 
 
 async def book_as_found(
-    ledger: Ledger, place: Place, row: SessionRow, settings: Settings
+    ledger: Readable, place: Place, row: SessionRow, settings: Settings
 ) -> tuple[Book, list[Receipt]]:
     """The receipts of a session with what the next owner will find of those a dead one left."""
     book = await ledger.receipts(row.session_id)
@@ -255,39 +270,44 @@ async def book_as_found(
 
 
 async def _snapshot(
-    ledger: Ledger,
+    ledger: Readable,
     place: Place,
     row: SessionRow,
     settings: Settings,
     background: list[dict[str, Any]],
 ) -> dict[str, Any]:
     book, foreseen = await book_as_found(ledger, place, row, settings)
-    return _told(book, foreseen, place, row, settings, background=background)
+    latest = await newest_of(ledger, row.session_id, row.position)
+    return _told(Seen(book, foreseen, latest, background), place, row, settings)
 
 
-def _told(
-    book: Book,
-    foreseen: list[Receipt],
-    place: Place,
-    row: SessionRow,
-    settings: Settings,
-    *,
-    background: list[dict[str, Any]],
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A session as a reader finds it: its receipts, those foreseen, its newest turn, what runs beside it."""
+
+    book: Book
+    foreseen: list[Receipt]
+    latest: Latest
+    background: list[dict[str, Any]]
+
+
+def _told(seen: Seen, place: Place, row: SessionRow, settings: Settings) -> dict[str, Any]:
+    book, latest = seen.book, seen.latest
+    finder = Finder(place.folder, settings)
     most = {name: int(settings.limits[f"snapshot_{name}"]) for name in ("calls", "resolved")}
     shown, more = select(book, calls=most["calls"], resolved=most["resolved"])
     facts = SessionFacts(
         session_path=f"{place.project}/{row.session_id}",
         runtime_epoch=str(row.epoch),
-        barrier=settings.recovery.barrier,
+        barrier=latest.level or settings.recovery.barrier,
         on_unknown=settings.recovery.on_unknown,
         retry_enabled=os.environ.get("SUREFOOT_TOOL_RECOVERY_RETRY") == "1",
-        background=background,
+        silent=latest.interrupted_silently(owned=finder.is_owned(row.owner)),
+        background=seen.background,
     )
-    finder = Finder(place.folder, settings)
     calls = [finder.call(receipt, book) for receipt in shown]
     value = snapshot(facts, Controls(), calls, statistics=book.statistics(), more=more)
-    value["foreseen"] = _foreseen(foreseen)
+    value["foreseen"] = _foreseen(seen.foreseen)
     return with_summaries(value, {receipt.attempt_id: receipt.to_json() for receipt in shown})
 
 
