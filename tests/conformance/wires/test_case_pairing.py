@@ -29,6 +29,8 @@ from surefoot.providers.projection import WIRES, project
 from surefoot.runtime.turning import Parked
 from surefoot.testing.crash import end_leftovers
 from surefoot.testing.damages import TOOLS, Talk, calls_in, results_in
+from surefoot.testing.emulator import bedrock_rules, gemini_rules
+from surefoot.testing.emulator.profiles import WIRES as PROFILES
 from surefoot.testing.emulator.server import Emulator
 from surefoot.testing.kills import Equipment, Site
 from surefoot.testing.replaying import Peer, Stand
@@ -139,6 +141,63 @@ def pairs(body: Mapping[str, Any]) -> list[tuple[str, Any]]:
     results = [(one, "" if text is None else text) for one, text in results_in(body)]
     assert sorted(calls_in(body)) == sorted(one for one, _ in results)
     return results
+
+
+def gemini_refuses(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The rules for which Gemini's own wire would refuse these turns of a Chat request, written in its form."""
+    contents: list[dict[str, Any]] = []
+    names: dict[str, str] = {}
+    for message in body["messages"]:
+        role, parts = message["role"], []
+        if role in ("user", "assistant") and message["content"]:
+            parts.append({"text": message["content"]})
+        for call in message.get("tool_calls") or ():
+            names[call["id"]] = call["function"]["name"]
+            signed = (call.get("extra_content") or {}).get("google", {}).get("thought_signature")
+            made = {
+                "id": call["id"],
+                "name": names[call["id"]],
+                "args": json.loads(call["function"]["arguments"]),
+            }
+            parts.append({"functionCall": made, **({"thoughtSignature": signed} if signed else {})})
+        if role == "tool":
+            told = {"output": message["content"] or "(no output)"}
+            identity = message["tool_call_id"]
+            part = {
+                "functionResponse": {"id": identity, "name": names.get(identity, "look"), "response": told}
+            }
+            if "functionResponse" in str(contents[-1]["parts"][-1:]):
+                contents[-1]["parts"].append(part)  # one turn with all responses
+                continue
+            parts.append(part)
+        if parts:
+            contents.append({"role": "model" if role == "assistant" else "user", "parts": parts})
+    found = gemini_rules.check({"contents": contents}, PROFILES["gemini"]["gemini"])
+    return () if found is None else found.rules
+
+
+def bedrock_refuses(body: Mapping[str, Any]) -> tuple[str, ...]:
+    """The rules for which Converse would refuse these turns of a Messages request, written in its form."""
+    messages = []
+    for message in body["messages"]:
+        given = message["content"]
+        blocks = given if isinstance(given, list) else [{"type": "text", "text": given}]
+        messages.append({"role": message["role"], "content": [_in_converse(one) for one in blocks]})
+    request = {
+        "messages": messages,
+        "toolConfig": {"tools": [{"toolSpec": {"name": "look", "inputSchema": {"json": {}}}}]},
+    }
+    found = bedrock_rules.check(request, PROFILES["converse"]["bedrock"])
+    return () if found is None else found.rules
+
+
+def _in_converse(block: Mapping[str, Any]) -> dict[str, Any]:
+    if block["type"] == "tool_use":
+        return {"toolUse": {"toolUseId": block["id"], "name": block["name"], "input": block["input"]}}
+    if block["type"] == "tool_result":
+        told = [{"text": block["content"]}] if block.get("content") else []
+        return {"toolResult": {"toolUseId": block["tool_use_id"], "content": told}}
+    return {"text": block["text"]}
 
 
 def receipt(call: CallAsked, state: State, text: str = "") -> Receipt:
@@ -451,6 +510,12 @@ def test_case_p12_more_results_than_calls_are_told_as_words(peer: Peer) -> None:
     kept, pruned = asked(1), asked(2, 1)
     body = accepted(peer, [ASK, reply(peer.wire, kept), given(kept, "kept"), given(pruned, "pruned"), NOW])
     assert [text for _, text in pairs(body)] == ["kept"] and "pruned" in json.dumps(body)
+    if peer is BLOCKS:
+        assert bedrock_refuses(body) == ()
+        place = next(n for n, one in enumerate(body["messages"]) if "tool_result" in str(one))
+        results = body["messages"][place]["content"]
+        body["messages"][place]["content"] = [*results, {**results[0], "tool_use_id": "call_2"}]
+        assert bedrock_refuses(body) == ("BR-02",)
 
 
 # --- two results for one call -------------------------------------------------------------
@@ -587,7 +652,8 @@ async def test_case_p18_ge_04_a_partial_batch_has_as_many_responses_as_calls_and
 ) -> None:
     call, lost = asked(1), asked(2, 1)
     body = accepted(GEMINI, [ASK, reply("chat", call, lost), given(call)])
-    assert [text for _, text in pairs(body)] == ["2 effects", OUTCOME_UNKNOWN]
+    assert [text for _, text in pairs(body)] == ["2 effects", OUTCOME_UNKNOWN] and gemini_refuses(body) == ()
+    assert gemini_refuses({**body, "messages": body["messages"][:-1]}) == ("GE-04",)
     async with Emulator() as emulator, Stand(emulator, GEMINI, tmp_path) as stand:
         emulator.script([LOOK, DONE])
         emulator.fault(match={"nth": 2}, status=400, message=UNEQUAL)
@@ -607,16 +673,7 @@ def test_case_p19_ge_04_where_a_call_is_gone_its_result_is_kept_as_text(peer: Pe
         peer, [ASK, reply("chat", kept, gone), given(gone, "of the other call"), given(kept), NOW]
     )
     assert [text for _, text in pairs(whole)] == ["2 effects", "of the other call"]
-
-
-def results_stand_alone(messages: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether no turn holds results beside words, and roles alternate: what some models of a host demand."""
-    turns: list[tuple[str, set[str]]] = []
-    for one in messages:
-        content = one["content"] if isinstance(one["content"], list) else [{"type": "text"}]
-        turns.append((one["role"], {str(block["type"]) for block in content}))
-    alone = all(kinds == {"tool_result"} for _, kinds in turns if "tool_result" in kinds)
-    return alone and all(before[0] != after[0] for before, after in itertools.pairwise(turns))
+    assert peer is not GEMINI or gemini_refuses(whole) == ()
 
 
 def test_case_p21_br_03_results_have_a_turn_of_their_own_where_the_contract_says_so() -> None:
@@ -627,9 +684,12 @@ def test_case_p21_br_03_results_have_a_turn_of_their_own_where_the_contract_says
     request = ModelRequest("m", "s", (), TOOLS, endpoint="emulated")
     split = project(history, Book(), strict, request=request)
     assert rules.refusing(list(split.findings)) == [] and verdict(BLOCKS, split.body)[0] == 200
-    assert results_stand_alone(split.body["messages"]) and "And now?" in str(split.body["messages"][-1])
+    assert bedrock_refuses(split.body) == () and "And now?" in str(split.body["messages"][-1])
+    assert all(
+        before["role"] != after["role"] for before, after in itertools.pairwise(split.body["messages"])
+    )
     loose = project(history, Book(), {**strict, "pairing.after_results": "any"}, request=request)
-    assert not results_stand_alone(loose.body["messages"])  # the same turn, where nothing speaks against it
+    assert bedrock_refuses(loose.body) == ("BR-03",)  # one turn, where no contract speaks against it
     again = project([*history, said("anthropic", "So.", 3), NOW], Book(), strict, request=request)
     assert again.body["messages"][: len(split.body["messages"])] == split.body["messages"]
 
