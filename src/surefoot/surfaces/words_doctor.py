@@ -11,6 +11,31 @@ CHECKS: Mapping[str, tuple[str, str]] = {
     "could not be checked: {error}": ("无法检查：{error}", "無法檢查：{error}"),
     "cannot be read": ("无法读取", "無法讀取"),
     "unreadable": ("无法读取", "無法讀取"),
+    (
+        "full: the user and all parents up to the first process; what detached itself keeps its "
+        "supervisor above it"
+    ): (
+        "full：检查用户和直到首个进程的全部父进程；自行脱离的进程上方仍有它的监管进程",
+        "full：檢查使用者和直到首個行程的全部父行程；自行脫離的行程上方仍有它的監管行程",
+    ),
+    "partial: the user and the parents that can be seen; what stands above them is not known": (
+        "partial：检查用户和能看到的父进程；再往上的不得而知",
+        "partial：檢查使用者和能看到的父行程；再往上的不得而知",
+    ),
+    "none: the user alone, so no press counts as that of a person": (
+        "none：只检查用户，所以没有任何操作算作人的决定",
+        "none：只檢查使用者，所以沒有任何操作算作人的決定",
+    ),
+    "no decision can be made here: parents of a process cannot be read": (
+        "这里无法做出决定：读不到进程的父进程",
+        "這裡無法做出決定：讀不到行程的父行程",
+    ),
+    "parents of another account are hidden here": (
+        "这里隐藏了其他账户的父进程",
+        "這裡隱藏了其他賬戶的父行程",
+    ),
+    "mount /proc": ("挂载 /proc", "掛載 /proc"),
+    "mount /proc without hidepid": ("挂载 /proc 时不使用 hidepid", "掛載 /proc 時不使用 hidepid"),
     "read; user file {file}": ("已读取；用户文件 {file}", "已讀取；使用者檔案 {file}"),
     "{root} is trusted": ("{root} 已受信任", "{root} 已受信任"),
     "{root} is not trusted; its settings files are left out": (

@@ -184,6 +184,10 @@ FAULTS: Mapping[str, tuple[str, str]] = {
         "无法取得会话 {session}：{error}",
         "無法取得工作階段 {session}：{error}",
     ),
+    "the ledger refused an entry that breaks one of its rules; please report this fault": (
+        "账本拒绝了违反其规则的条目，请报告这个错误",
+        "帳本拒絕了違反其規則的條目，請報告這個錯誤",
+    ),
     "an append broke off between its entries; nothing was written": (
         "追加在条目之间中断，没有写入任何内容",
         "追加在條目之間中斷，沒有寫入任何內容",

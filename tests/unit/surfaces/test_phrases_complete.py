@@ -111,7 +111,7 @@ def test_ux_11_every_sentence_with_a_code_has_a_row() -> None:
     missing = {
         text: place for text, place in raised().items() if text not in ROWS and text not in PUT_TOGETHER
     }
-    assert not missing
+    assert not missing, "give each a row in words_mistakes or words_faults"
 
 
 @pytest.mark.parametrize("language", ["zh-Hans", "zh-Hant"])

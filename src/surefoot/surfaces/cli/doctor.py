@@ -113,6 +113,7 @@ def _checks(
     found: dict[str, Callable[[], Check]] = {
         "settings.files": lambda: _settings(settings, broken),
         "ledger.sqlite": _sqlite,
+        "processes.ancestry": _ancestry,
         "processes.endings": _endings,
         "terminal.output": _terminal,
         "extras.local": _local,
@@ -293,6 +294,21 @@ def _endings() -> Check:
         borders.append("a logout, where the login manager kills user processes")
     borders.append("an out-of-memory kill of the group")
     return Check("processes", "ok", "commands end with " + ", ".join(borders), {"borders": borders})
+
+
+def _ancestry() -> Check:
+    """How well a press can be told from one of a tool here (UX-121)."""
+    from surefoot.tools.processes.ancestry import PROMISES, ancestry_here
+
+    found = ancestry_here()
+    check = Check("processes", "ok", f"{found}: {PROMISES[found].checked}", {"ancestry": found})
+    if found == "none":
+        check.blame(
+            "fail", "no decision can be made here: parents of a process cannot be read", "mount /proc"
+        )
+    elif found == "partial":
+        check.blame("warning", "parents of another account are hidden here", "mount /proc without hidepid")
+    return check
 
 
 def _terminal() -> Check:

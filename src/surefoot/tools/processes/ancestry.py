@@ -14,7 +14,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -41,6 +41,32 @@ class Descent:
     """`full`, `partial` when a parent is hidden from us, `none` when the chain cannot be read (UX-122)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What an `ancestry` on a record is worth (UX-121)."""
+
+    where: str
+    """Where one gets it."""
+    checked: str
+    """What was asked of the kernel."""
+
+
+PROMISES: Mapping[str, Promise] = {
+    "full": Promise(
+        "Linux, every parent can be read",
+        "the user and all parents up to the first process; what detached itself keeps its supervisor above it",
+    ),
+    "partial": Promise(
+        "Linux, a parent of another account is hidden",
+        "the user and the parents that can be seen; what stands above them is not known",
+    ),
+    "none": Promise(
+        "Linux without a readable or steady `/proc`; macOS and Windows",
+        "the user alone, so no press counts as that of a person",
+    ),
+}
+
+
 UNREADABLE = Descent("descendant_of_tool", "none")
 
 
@@ -53,6 +79,12 @@ def descent_of_peer(pid: int, ledgers: Path, *, recorded: Collection[Link]) -> D
         # Code inside a tool's body that connects to its own process.
         return Descent("inside_tool_body", "full")
     return _judged(pid, ledgers, {os.getpid()}, recorded, with_itself=True)
+
+
+def ancestry_here() -> str:
+    """How much of its own chain a process gets to see here: a key of `PROMISES`."""
+    found = chain_of(os.getpid())
+    return "none" if found is None else "full" if found[1] else "partial"
 
 
 def descent_here(ledgers: Path, *, recorded: Collection[Link]) -> Descent:
