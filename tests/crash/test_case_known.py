@@ -24,7 +24,7 @@ import pytest
 
 from surefoot.core.model import Draft, EffectClass, State
 from surefoot.errors import LedgerError
-from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.opening import open_ledger, open_reader
 from surefoot.ledger.owners import this_process
 from surefoot.ledger.places import OWNERS, PROCESSES
 from surefoot.testing.crash import Ended
@@ -169,7 +169,7 @@ def test_case_d06_a_loader_keeps_what_it_does_not_know_and_writes_nothing_while_
             lock.close()
 
     async def read() -> list[Any]:
-        ledger = await open_ledger(path.parent, read_only=True)
+        ledger = open_reader(path.parent)
         try:
             return [dict(one.payload) for one in await ledger.read(session) if one.kind == "future.kind"]
         finally:
@@ -245,7 +245,7 @@ def test_case_d16_a_copy_that_was_changed_on_its_way_is_found_out(site: Site, tm
     shutil.copytree(path.parent, copy)
 
     async def verified() -> list[str]:
-        ledger = await open_ledger(copy, read_only=True)
+        ledger = open_reader(copy)
         try:
             return [one.code for one in (await ledger.verify()).findings]
         finally:

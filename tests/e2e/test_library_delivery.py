@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import surefoot
-from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.opening import open_ledger, open_reader
 from surefoot.ledger.owners import this_process
 from surefoot.ledger.retention import Wish, prune
 from surefoot.ledger.shedding import SqliteShedder
@@ -99,7 +99,7 @@ def test_tr_202_a_read_and_a_wanted_repetition_run_as_they_are_asked(tmp_path: P
 
 async def _entries(folder: Path, session: str) -> list[tuple[str, str]]:
     (place,) = (folder / "home").rglob("ledger.db")
-    ledger = await open_ledger(place.parent, read_only=True)
+    ledger = open_reader(place.parent)
     try:
         found = await ledger.read(session)
         return [(str(one.kind), str(one.payload.get("attemptId", ""))) for one in found]

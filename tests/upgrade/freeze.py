@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import surefoot
-from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.opening import open_reader
 
 HERE = Path(__file__).parent / "ledgers"
 
@@ -60,7 +60,7 @@ async def write(folder: Path) -> None:
 
 async def read(folder: Path) -> dict[str, Any]:
     """What a version makes of a ledger: sessions, kinds of entries, receipts, findings."""
-    ledger = await open_ledger(folder, read_only=True)
+    ledger = open_reader(folder)
     try:
         told: dict[str, Any] = {
             "sessions": {},

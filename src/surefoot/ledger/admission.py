@@ -20,12 +20,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surefoot.core.lifecycle import Book
-from surefoot.core.model import Draft, Entry, Kind, Owner
+from surefoot.core.model import Draft, Entry, Kind
 from surefoot.errors import LedgerError, LedgerUncertain
 from surefoot.ledger.chain import POSITION_BITS, link, new_salt, payload_digest, payload_text
 from surefoot.ledger.clock import Clock, MachineClock
+from surefoot.ledger.ownership import Ownership
 from surefoot.ledger.port import Appended, Judge, NotAppended
-from surefoot.ledger.witness import tag_of
 
 Row = tuple[int, int, int, str, bytes, bytes, str]
 """key, epoch, at_ms, kind, head, salt, payload: one row as it is inserted."""
@@ -35,25 +35,6 @@ AT_ONCE_IN_A_ROW = 8
 _UNSEEN = ("perhaps",)
 
 _CLOSING = frozenset({Kind.CLOSED.value, Kind.RESOLVED.value, Kind.NOTICE.value})
-
-
-@dataclass(slots=True, eq=False)
-class Ownership:
-    """A session this handle owns, and where its history ends. Changed in the event loop only."""
-
-    session_id: str
-    number: int
-    epoch: int
-    owner: Owner
-    book: Book
-    position: int
-    head: bytes
-    tag: tuple[bytes, int] = (b"", 0)
-    unlisted: int = 0
-    """Entries since derived tables were caught up."""
-
-    def __post_init__(self) -> None:
-        self.tag = tag_of(self.session_id)
 
 
 @dataclass(slots=True, eq=False)

@@ -15,7 +15,6 @@ from typing import Any
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, Entry, Kind, Owner
 from surefoot.errors import LedgerDamaged, LedgerError
-from surefoot.ledger.admission import Ownership
 from surefoot.ledger.chain import (
     POSITION_BITS,
     POSITION_MASK,
@@ -31,6 +30,7 @@ from surefoot.ledger.clock import Clock
 from surefoot.ledger.cover import covered
 from surefoot.ledger.database import Database
 from surefoot.ledger.derived import Folded, Listed, Stored, fold, fold_stored, stored_of, without_collecting
+from surefoot.ledger.ownership import Ownership
 from surefoot.ledger.port import Tail
 from surefoot.ledger.shelf import shelved
 from surefoot.ledger.witness import Seen
@@ -141,9 +141,9 @@ def _load(database: Database, number: int, session_id: str, *, checked: bool) ->
     return Loaded(folded, folded.listed.upto, last)
 
 
-def taken(loaded: dict[int, Loaded] | None, database: Database, number: int, session_id: str) -> Loaded:
+def taken(loaded: dict[int, Loaded], database: Database, number: int, session_id: str) -> Loaded:
     """What was read whole a moment ago, given away once if nothing was appended since; else read now."""
-    kept = None if loaded is None else loaded.pop(number, None)
+    kept = loaded.pop(number, None)
     last = database.rows("last_entry", number) if kept is not None else []
     if kept is not None and last and bytes(last[0][1]) == kept.head:
         return kept

@@ -17,11 +17,12 @@ from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, Entry, Kind, Owner
 from surefoot.errors import LedgerDamaged, LedgerError, LedgerUncertain
 from surefoot.ledger import chain
-from surefoot.ledger.admission import Batch, Desk, Ownership, Row
+from surefoot.ledger.admission import Batch, Desk, Row
 from surefoot.ledger.clock import Clock, MachineClock
 from surefoot.ledger.cover import covered
 from surefoot.ledger.derived import Folded, Listed, fold, missing, open_calls, read_entry
 from surefoot.ledger.owners import Death
+from surefoot.ledger.ownership import Ownership
 from surefoot.ledger.port import Claim, Finding, Held, Report, SessionRow, Tail
 
 LEASE_MS = 30_000

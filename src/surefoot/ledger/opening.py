@@ -1,6 +1,6 @@
-"""Opening a ledger: the four answers, and which engine.
+"""Opening a ledger: the four answers, and what for.
 
-Owns: `open_ledger`, and that a damaged or vanished ledger is never answered with an
+Owns: `open_ledger`, `open_reader`, and that a damaged or vanished ledger is never answered with an
 empty one (UX-163). Does not own: where ledgers lie (`places`, `config`).
 
 Absent (`SessionMissing`), unreadable (`LedgerDamaged`, or `LedgerError` when permissions
@@ -10,22 +10,24 @@ are the reason), locked (`LedgerLocked`) and newer (`LedgerNewer`) are four answ
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from surefoot.errors import LedgerDamaged, LedgerError, SessionMissing
 from surefoot.ledger import places
 from surefoot.ledger.clock import Clock
 from surefoot.ledger.gate import watch_stop_signal
-from surefoot.ledger.sqlite import SqliteLedger, Tuning
+from surefoot.ledger.reader import Reader
 from surefoot.ledger.witness import Witness
+
+if TYPE_CHECKING:
+    from surefoot.ledger.sqlite import SqliteLedger, Tuning
 
 
 async def open_ledger(
     folder: Path,
     *,
     create: bool = True,
-    read_only: bool = False,
     clock: Clock | None = None,
     tuning: Tuning | None = None,
 ) -> SqliteLedger:
@@ -38,23 +40,41 @@ async def open_ledger(
         LedgerNewer: written by a newer surefoot.
         LedgerError: permissions or the disk refuse.
     """
-    make = create and not read_only
+    # Loaded here, so that whoever only reads does not pay for what writing needs.
+    import asyncio
+
+    from surefoot.ledger.sqlite import SqliteLedger, Tuning
+
     watch_stop_signal()
 
     def work() -> SqliteLedger:
         real = folder.absolute()
-        _look(real, make)
+        _look(real, create)
         try:
-            if make:
+            if create:
                 places.make_folder(real)
-            return SqliteLedger(real, clock, tuning or Tuning(), read_only=read_only, create=make)
+            return SqliteLedger(real, clock, tuning or Tuning(), create=create)
         except OSError as error:
-            raise LedgerError(
-                f"the ledger folder {str(folder)!r} cannot be used ({error.strerror}); check its permissions",
-                answer="unreadable",
-            ) from error
+            raise _refused(folder, error) from error
 
     return await asyncio.to_thread(work)
+
+
+def open_reader(folder: Path) -> Reader:
+    """Open the ledger in `folder` to read it. Raises as `open_ledger` does where nothing is to be made."""
+    real = folder.absolute()
+    _look(real, False)
+    try:
+        return Reader(real)
+    except OSError as error:
+        raise _refused(folder, error) from error
+
+
+def _refused(folder: Path, error: OSError) -> LedgerError:
+    return LedgerError(
+        f"the ledger folder {str(folder)!r} cannot be used ({error.strerror}); check its permissions",
+        answer="unreadable",
+    )
 
 
 def _look(folder: Path, make: bool) -> None:

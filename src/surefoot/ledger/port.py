@@ -164,7 +164,38 @@ class Shedder(Protocol):
         ...
 
 
-class Ledger(Protocol):
+class Readable(Protocol):
+    """The verbs that only read: what a reader and an owner of a ledger both have."""
+
+    async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
+        """The entries of a session behind position `after`, in order. Takes no lock that a writer waits for."""
+        ...
+
+    async def sessions(self) -> list[SessionRow]:
+        """Every session, those only the witness knows included."""
+        ...
+
+    async def receipts(self, session_id: str) -> Book:
+        """Receipts as of now, for readers that do not own the session; to be read, not folded further.
+
+        Asking the book for the open or the resolved ones costs nothing for the others.
+        """
+        ...
+
+    async def get_blob(self, ref: str) -> bytes:
+        """The content of a blob, checked against its digest. Raises `LedgerDamaged` when missing or torn."""
+        ...
+
+    async def verify(self, session_id: str | None = None) -> Report:
+        """Check chains, witness and blobs without changing anything."""
+        ...
+
+    async def close(self) -> None:
+        """Finish what was begun, catch derived tables up, let go of every lock. Deletes no file."""
+        ...
+
+
+class Ledger(Readable, Protocol):
     """Twelve verbs. Every coroutine may raise `LedgerError`; only the classes named are special."""
 
     async def append(
@@ -196,21 +227,6 @@ class Ledger(Protocol):
         """
         ...
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
-        """The entries of a session behind position `after`, in order. Takes no lock that a writer waits for."""
-        ...
-
-    async def sessions(self) -> list[SessionRow]:
-        """Every session, those only the witness knows included."""
-        ...
-
-    async def receipts(self, session_id: str) -> Book:
-        """Receipts as of now, for readers that do not own the session; to be read, not folded further.
-
-        Asking the book for the open or the resolved ones costs nothing for the others.
-        """
-        ...
-
     async def claim(
         self, session_id: str, owner: Owner, *, opening: Draft | None = None, take_over: bool = False
     ) -> Claim | Held:
@@ -238,16 +254,4 @@ class Ledger(Protocol):
 
     async def put_blob(self, content: bytes) -> str:
         """Store content by its digest (`sha256:…`), durable when this returns (TR-6)."""
-        ...
-
-    async def get_blob(self, ref: str) -> bytes:
-        """The content of a blob, checked against its digest. Raises `LedgerDamaged` when missing or torn."""
-        ...
-
-    async def verify(self, session_id: str | None = None) -> Report:
-        """Check chains, witness and blobs without changing anything."""
-        ...
-
-    async def close(self) -> None:
-        """Finish what was begun, catch derived tables up, let go of every lock. Deletes no file."""
         ...

@@ -25,9 +25,9 @@ from typing import TypeVar
 
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, Entry, Owner
-from surefoot.errors import LedgerError, LedgerForked, LedgerUncertain, ReceiptNotWritten
-from surefoot.ledger import claims, derived, places
-from surefoot.ledger.admission import Batch, Desk, Ownership
+from surefoot.errors import LedgerError, LedgerUncertain, ReceiptNotWritten
+from surefoot.ledger import claims, derived, places, reader
+from surefoot.ledger.admission import Batch, Desk
 from surefoot.ledger.aside import carry_out_aside, off_loop
 from surefoot.ledger.audit import audit
 from surefoot.ledger.ballast import Ballast, Room
@@ -37,7 +37,9 @@ from surefoot.ledger.clock import Clock
 from surefoot.ledger.database import Database, Full
 from surefoot.ledger.gate import WAIT_SECONDS, Gate
 from surefoot.ledger.owners import Death, boot_id, proof_of_death
+from surefoot.ledger.ownership import Ownership
 from surefoot.ledger.port import Claim, Held, Report, SessionRow
+from surefoot.ledger.reader import check_usable
 from surefoot.ledger.rows import listing
 from surefoot.ledger.shelf import put_derived, summary_of
 from surefoot.ledger.witness import Witness
@@ -64,13 +66,10 @@ class Tuning:
 class SqliteLedger(Desk):
     """One process's handle on the ledger in `folder`. Made by `opening.open_ledger`."""
 
-    def __init__(
-        self, folder: Path, clock: Clock | None, tuning: Tuning, *, read_only: bool, create: bool
-    ) -> None:
+    def __init__(self, folder: Path, clock: Clock | None, tuning: Tuning, *, create: bool) -> None:
         super().__init__(clock)
         self._folder = folder
         self._tuning = tuning
-        self._read_only = read_only
         self._pid = os.getpid()
         self._closed = False
         self._path = folder / places.LEDGER
@@ -79,7 +78,6 @@ class SqliteLedger(Desk):
         self._reading = threading.RLock()
         self._average_seconds = 0.0
         self._slow = False
-        self._kept: dict[int, claims.Loaded] | None = {} if read_only else None
         self._lost_grip = False
         """True while the write connection must be opened anew before its next use."""
         self._writer = asyncio.Lock()
@@ -90,7 +88,7 @@ class SqliteLedger(Desk):
         self._doubted: dict[str, Owner] = {}
         """Sessions whose claim by this handle may or may not be durable."""
         with ExitStack() as undo:
-            self._witness = Witness(folder / places.WITNESS, read_only=read_only)
+            self._witness = Witness(folder / places.WITNESS)
             undo.callback(self._witness.close)
             self._gate = Gate(folder / places.GATE, tuning.gate_wait_seconds)
             undo.callback(self._gate.close)
@@ -100,8 +98,6 @@ class SqliteLedger(Desk):
             undo.pop_all()
 
     def _open(self, create: bool) -> Database:
-        if self._read_only:
-            return Database(self._path, read_only=True, vfs=self._tuning.vfs)
         self._gate.enter()
         try:
             database = Database(self._path, create=create, vfs=self._tuning.vfs)
@@ -113,12 +109,7 @@ class SqliteLedger(Desk):
     # The parts of a flush that are this engine's own.
 
     def _usable(self) -> None:
-        if os.getpid() != self._pid:
-            raise LedgerForked(
-                "this ledger handle belongs to the process that opened it; open the ledger anew after a fork"
-            )
-        if self._closed:
-            raise LedgerError("this ledger handle is closed; open the ledger again")
+        check_usable(self._pid, closed=self._closed)
 
     def _enter(self) -> bool:
         return not self._slow and not self._writer.locked() and self._gate.enter_now()
@@ -200,9 +191,8 @@ class SqliteLedger(Desk):
             return "lease_lost"
         last = self._database.rows("last_entry", owned.number)
         if (last[0][0] if last else owned.number << POSITION_BITS) == batch.rows[0][0] - 1:
-            raise LedgerError(
-                "the ledger refused an entry that breaks one of its rules; please report this fault"
-            )
+            where, text = str(self._path), "a row that breaks a rule of its table"
+            raise LedgerError(f"the ledger {where!r} refused a statement ({text}); please report this fault")
         return "position_conflict"
 
     def _prove_grip(self) -> None:
@@ -369,19 +359,14 @@ class SqliteLedger(Desk):
     async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
         """The entries of a session; see `port.Ledger.read`."""
         self._usable()
-
-        def work() -> list[Entry]:
-            found = self._known(session_id)
-            start = (found.number << POSITION_BITS) + after
-            rows = self._reader.rows("entries_after", start, -1 if limit is None else limit)
-            return [derived.entry_of(session_id, row) for row in rows]
-
-        return await self._off_reading(work)
+        return await self._off_reading(
+            lambda: reader.entries_of(self._reader, session_id, after=after, limit=limit)
+        )
 
     async def sessions(self) -> list[SessionRow]:
         """Every session; see `port.Ledger.sessions`."""
         self._usable()
-        return await self._off_reading(lambda: listing(self._reader, self._witness, self._folder, self._kept))
+        return await self._off_reading(lambda: listing(self._reader, self._witness, self._folder))
 
     async def receipts(self, session_id: str) -> Book:
         """Receipts as of now; see `port.Ledger.receipts`."""
@@ -390,16 +375,10 @@ class SqliteLedger(Desk):
             return self._owned[session_id].book
 
         def work() -> Book:
-            found = self._known(session_id)
-            return claims.taken(self._kept, self._reader, found.number, session_id).folded.book
+            found = reader.known(self._reader, session_id)
+            return claims.load(self._reader, found.number, session_id, checked=False).folded.book
 
         return await self._off_reading(work)
-
-    def _known(self, session_id: str) -> claims.Known:
-        found = claims.known(self._reader, session_id)
-        if found is None:
-            raise derived.missing(session_id)
-        return found
 
     async def claim(
         self, session_id: str, owner: Owner, *, opening: Draft | None = None, take_over: bool = False

@@ -23,7 +23,7 @@ from surefoot.errors import (
 from surefoot.ledger import places
 from surefoot.ledger.audit import audit_folder
 from surefoot.ledger.gate import Gate
-from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.opening import open_ledger, open_reader
 from surefoot.ledger.port import Appended
 from surefoot.ledger.rows import unreadable_rows
 from surefoot.ledger.sqlite import Tuning
@@ -87,10 +87,12 @@ def test_ux_164_a_project_is_named_by_its_repository_root_and_its_real_path(tmp_
 
 
 async def test_tr_53_absent_is_told_and_nothing_is_made(tmp_path: Path) -> None:
-    for more in ({"create": False}, {"read_only": True}):
-        with pytest.raises(SessionMissing) as caught:
-            await open_ledger(tmp_path / "none", **more)
-        assert caught.value.facts["answer"] == "absent"
+    with pytest.raises(SessionMissing) as caught:
+        await open_ledger(tmp_path / "none", create=False)
+    assert caught.value.facts["answer"] == "absent"
+    with pytest.raises(SessionMissing) as caught:
+        open_reader(tmp_path / "none")
+    assert caught.value.facts["answer"] == "absent"
     assert os.listdir(tmp_path) == []  # noqa: PTH208
 
 
@@ -151,16 +153,17 @@ async def test_tr_192_a_commit_behind_a_shut_gate_is_refused_and_later_accepted(
     await ledger.close()
 
 
-async def test_a_read_only_handle_reads_and_changes_nothing(tmp_path: Path, say: Any) -> None:
+async def test_a_reader_reads_and_changes_nothing(tmp_path: Path, say: Any) -> None:
     folder = tmp_path / "ledger"
     await written(folder, say)
     before = (folder / "ledger.db").read_bytes(), (folder / "witness").read_bytes()
-    reader = await open_ledger(folder, read_only=True)
+    reader = open_reader(folder)
     assert len(await reader.read(say.session)) == 5
     assert [row.session_id for row in await reader.sessions()] == [say.session]
-    with pytest.raises(LedgerError):
-        await reader.claim(say.session, say.owner(2))
+    assert not hasattr(reader, "claim")
     await reader.close()
+    with pytest.raises(LedgerError, match="closed"):
+        await reader.sessions()
     assert before == ((folder / "ledger.db").read_bytes(), (folder / "witness").read_bytes())
 
 

@@ -15,7 +15,7 @@ from surefoot.core import lifecycle, shelf
 from surefoot.errors import LedgerError
 from surefoot.ledger import claims, sqlite
 from surefoot.ledger.gate import Gate
-from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.opening import open_ledger, open_reader
 from surefoot.ledger.port import Appended, NotAppended
 from surefoot.ledger.sqlite import Tuning
 
@@ -95,7 +95,7 @@ async def test_ux_138_a_reader_reads_a_session_whole_once_for_its_line_and_its_r
     owner = await open_ledger(folder, tuning=DEAD)
     claim = await owner.claim(say.session, say.owner(), opening=say.opening())
     await owner.append(say.session, [say.message(1)], epoch=claim.epoch)
-    reader = await open_ledger(folder, read_only=True)
+    reader = open_reader(folder)
     loads.clear()
     assert (await reader.sessions())[0].calls == 1
     assert [one.state.value for one in await reader.receipts(say.session)] == ["dispatched"]
@@ -145,7 +145,7 @@ async def test_ux_138_what_is_not_asked_for_is_not_parsed(
     parse = shelf.receipt_from_json
     for room in (shelf, lifecycle):
         monkeypatch.setattr(room, "receipt_from_json", lambda value: (parsed.append(1), parse(value))[1])
-    reader = await open_ledger(folder, read_only=True)
+    reader = open_reader(folder)
     book = await reader.receipts(say.session)
     assert [one.attempt_id for one in book.open()] == [say.attempt(19)]
     assert (len(book), len(book.ids()), book.statistics()["unknown"]) == (20, 20, 1)

@@ -42,7 +42,7 @@ def _sessions() -> list[str]:
     from surefoot.surfaces.view import short_id
 
     settings = reading.settings_here()
-    rows, _ = reading.run(lambda: reading.rows_of(reading.places_of(settings, every=False)))
+    rows, _ = reading.read(lambda: reading.rows_of(reading.places_of(settings, every=False)))
     ids = [row.session_id for _, row in rows]
     named = [row.name for _, row in rows if row.name]
     return [*named, *(short_id(one, ids) for one in ids)]
@@ -54,7 +54,7 @@ def _open_calls() -> list[str]:
 
     settings = reading.settings_here()
     places = reading.places_of(settings, every=False)
-    snapshots, _ = reading.run(lambda: reading.snapshots_of(places, settings))
+    snapshots, _ = reading.read(lambda: reading.snapshots_of(places, settings))
     ids = [call["attemptId"] for one in snapshots for call in one["calls"] if is_card(call)]
     return [short_id(one, ids) for one in ids]
 

@@ -7,7 +7,6 @@ taking an idle session for it (TR-151), the exit codes of TR-150. Does not own: 
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -60,6 +59,8 @@ def draw(call: Mapping[str, Any], snapshot: Mapping[str, Any], look: Look, *, to
 
 def press(verb: str, references: Sequence[str], given: Given) -> int:
     """Carry out one verb on each call in turn; the first refusal ends it."""
+    import asyncio  # lists and cards start without it
+
     for reference in references:
         code = asyncio.run(_press_one(verb, reference, given))
         if code:
@@ -69,6 +70,8 @@ def press(verb: str, references: Sequence[str], given: Given) -> int:
 
 def choose(reference: str, choice: str, given: Given) -> int:
     """Adopt, kill or leave what a call left running."""
+    import asyncio  # lists and cards start without it
+
     return asyncio.run(_choose_one(reference, choice, given))
 
 
@@ -212,6 +215,8 @@ class _Terminal:
     """Asks the person at this terminal whether a call they want run again may start."""
 
     async def permission(self, question: Any) -> Any:
+        import asyncio
+
         from surefoot.runtime.people import PermissionAnswer
 
         complain([f"{question.tool} · {question.effect_class} · {', '.join(question.reach) or '-'}"])

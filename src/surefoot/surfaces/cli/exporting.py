@@ -19,7 +19,7 @@ from surefoot.config import Settings
 from surefoot.core.model import EffectClass, Receipt
 from surefoot.core.redact import secret_like
 from surefoot.errors import LedgerDamaged, UsageError
-from surefoot.ledger.port import Ledger, SessionRow
+from surefoot.ledger.port import Readable, SessionRow
 from surefoot.surfaces import export, view
 from surefoot.surfaces.cli import completing, reading
 from surefoot.surfaces.cli.output import complain, is_person_here, look_here, say_json, say_lines
@@ -42,7 +42,7 @@ def export_command(
         raise UsageError("--no-redact is decided by a person at a terminal; without it secrets are taken out.",
                          next_command="surefoot session export")  # fmt: skip
     settings = reading.settings_here()
-    whole = reading.run(lambda: read_export(settings, reference, redacted=not no_redact))
+    whole = reading.read(lambda: read_export(settings, reference, redacted=not no_redact))
     look = look_here(settings.language)
     shape = form or ("md" if file and Path(file).suffix == ".md" else "json")
     if file is not None:
@@ -106,7 +106,7 @@ def session_facts(row: SessionRow) -> dict[str, Any]:
     }
 
 
-async def _results(ledger: Ledger, receipts: list[Receipt]) -> dict[str, str]:
+async def _results(ledger: Readable, receipts: list[Receipt]) -> dict[str, str]:
     """The texts of results that lie in blobs; one that is gone is left out."""
     found: dict[str, str] = {}
     for receipt in receipts:

@@ -117,10 +117,10 @@ ledger.add_command(prune_command)
 
 async def _damage(folder: Path) -> LedgerError | None:
     """Why this ledger cannot be read. A newer one is no damage, and an absent one is none either."""
-    from surefoot.ledger.opening import open_ledger  # the path alone needs no driver
+    from surefoot.ledger.opening import open_reader  # the path alone needs no driver
 
     try:
-        await (await open_ledger(folder, read_only=True)).close()
+        await open_reader(folder).close()
     except LedgerDamaged as error:
         return error
     except SessionMissing:

@@ -106,7 +106,7 @@ def list_(
         except SurefootError as error:
             return [], [reading.Unreadable(place, error)]
 
-    snapshots, broken = reading.run(work)
+    snapshots, broken = reading.read(work)
     complain(reading.told_broken(broken))
     shown = [
         s
@@ -243,7 +243,7 @@ def _only_open(settings: Any, look: Look) -> str | None:
             raise broken[0].error
         return [await reading.read_snapshot(place, row, settings) for place, row in rows]
 
-    snapshots = reading.run(work)
+    snapshots = reading.read(work)
     calls = [call for one in snapshots for call in one["calls"] if view.is_card(call)]
     if len(calls) == 1:
         return str(calls[0]["attemptId"])
@@ -261,7 +261,7 @@ def _read_call(reference: str, session: str | None = None) -> tuple[dict[str, An
         snapshot = await reading.read_snapshot(place, row, settings)
         return {"snapshot": snapshot, "attempt": receipt.attempt_id}
 
-    found = reading.run(work)
+    found = reading.read(work)
     call = call_of(found["snapshot"], found["attempt"])
     if call is None:
         raise SessionMissing(
@@ -345,7 +345,7 @@ def _wanted(references: Sequence[str], every: bool, session: str | None) -> list
         snapshots = [await reading.read_snapshot(place, row, settings) for place, row in rows]
         return [str(c["attemptId"]) for one in snapshots for c in one["calls"] if view.is_card(c)]
 
-    return reading.run(work)
+    return reading.read(work)
 
 
 @recover.command()
@@ -385,7 +385,7 @@ def stats(session: str | None, all_projects: bool, as_json: bool) -> None:
             rows = [await reading.find_session(settings, session)]
         return [await reading.read_snapshot(place, row, settings) for place, row in rows], broken
 
-    snapshots, broken = reading.run(work)
+    snapshots, broken = reading.read(work)
     complain(reading.told_broken(broken))
     counted = {key: sum(one["statistics"][key] for one in snapshots) for key in STATISTICS}
     if as_json:

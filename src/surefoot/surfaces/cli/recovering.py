@@ -6,7 +6,6 @@ own: admission and the request (`runtime.incidents`), the card (`incident_card`)
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +38,8 @@ def recover_context(
     incident_id, said = parted(words)
     if guidance and said:
         raise click.UsageError("Give the guidance as words or with --guidance, not both.")
+    import asyncio  # the other commands of `recover` start without it
+
     ctx.exit(asyncio.run(_recover(incident_id, guidance or said, session, as_json=as_json)))
 
 

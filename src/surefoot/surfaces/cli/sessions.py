@@ -42,7 +42,7 @@ def session() -> None:
 def list_(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     """Sessions, those with open calls first."""
     settings = reading.settings_here()
-    found, broken = reading.run(lambda: _listed(settings, every=every))
+    found, broken = reading.read(lambda: _listed(settings, every=every))
     look = look_here(settings.language)
     complain(reading.told_broken(broken))
     if as_json:
@@ -50,7 +50,7 @@ def list_(ctx: click.Context, /, every: bool, as_json: bool) -> None:
         ctx.exit(1 if reading.unread_here(broken) else 0)
     ids = [one.row.session_id for one in found]
     now = int(time.time() * 1000)
-    began = reading.run(lambda: _first_words([(one.place, one.row) for one in found]))
+    began = reading.read(lambda: _first_words([(one.place, one.row) for one in found]))
     rows = [_row(one, ids, now, look, began.get(one.row.session_id, "-")) for one in found]
     lines = headed(rows, "head_sessions", look.language)
     say_lines(lines if lines or broken else [say("no_session", look.language)])

@@ -44,7 +44,7 @@ def timeline(
         entries, receipts, died = await reading.read_run(place, row, settings)
         return pictures.run_of(row.session_id, entries, receipts, died=died)
 
-    run = reading.run(work)
+    run = reading.read(work)
     if forms["as_json"]:
         say_json(pictures.facts(run))
         return
