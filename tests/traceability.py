@@ -22,6 +22,7 @@ PREFIXES = ("tr", "ec", "pr", "ux", "wc", "we")
 HIGHEST = {"tr": 210, "ec": 61, "pr": 99, "ux": 166, "wc": 11, "we": 32}
 _ID = re.compile(rf"(?<![a-z])({'|'.join(PREFIXES)})_(\d+)(?=_|$)")
 _CASE = re.compile(r"case_([a-z])(\d\d)(?=_|$)")
+_NEXT_CASE = re.compile(r"_([a-z])(\d\d)(?=_|$)")
 _MORE = re.compile(r"(?:_and|_or|_to)?_(\d{1,3})(?=_|$)")
 
 
@@ -45,7 +46,11 @@ def _ids(name: str) -> set[tuple[str, int]]:
         while more := _MORE.match(name, end):  # `test_tr_10_and_11_…` names both
             ids.add((match.group(1), int(more.group(1))))
             end = more.end()
-    ids |= {(f"case {match.group(1)}", int(match.group(2))) for match in _CASE.finditer(name)}
+    for match in _CASE.finditer(name):
+        case: re.Match[str] | None = match
+        while case is not None:  # `test_case_q14_q15_…` names both
+            ids.add((f"case {case.group(1)}", int(case.group(2))))
+            case = _NEXT_CASE.match(name, case.end())
     return ids
 
 
