@@ -93,6 +93,12 @@ def typed(line: str) -> Typed:
     return Typed("mistake", word, near[0] if near else "/help")
 
 
+def recovery_words(rest: str) -> tuple[str | None, str]:
+    """The rest of a `/recover-context` line: the incident it names, and the guidance as it was typed (PR-81)."""
+    named, _, words = rest.partition(" ") if " " in rest.split("\n", 1)[0] else rest.partition("\n")
+    return (named, words) if named.startswith("inc_") else (None, rest)
+
+
 @dataclass(slots=True)
 class Count:
     """The newest state of each call of a turn."""

@@ -14,7 +14,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion
 from surefoot.runtime.permission import mode_of
 from surefoot.surfaces import incident_card, notices, pictures, plain, view
 from surefoot.surfaces.asking import permission_lines
+from surefoot.surfaces.chat_lines import recovery_words
 from surefoot.surfaces.cli import chat_shows, reading, running
 from surefoot.surfaces.cli.guard import terminal_guard
 from surefoot.surfaces.cli.naming import known_as
@@ -163,15 +164,24 @@ class _Driver:
     async def submit(self, text: str) -> Any:
         return await (await self._begun()).submit(text)
 
-    async def go_on(self, recovering: str | None = None) -> Any:
-        """Continue without words; with the rest of a `/recover-context` line, from valid history (PR-81)."""
+    def go_on(self, recovering: str | None = None) -> Coroutine[Any, Any, Any]:
+        """Continue without words; with the rest of a `/recover-context` line, from valid history (PR-81).
+
+        Which incident a line without an id means is settled here, when it was typed, and not when it is run.
+        """
+        if recovering is None or self._controller is None:
+            return self._went_on()
+        named, guidance = recovery_words(recovering)
+        newest = self._controller.incidents.records.newest
+        return self._recovered(named or (None if newest is None else newest.id or None), guidance)
+
+    async def _went_on(self) -> Any:
         if self._controller is None:
             raise UsageError(say("nothing_said", self.wish.look.language), next_command="surefoot -c")
-        if recovering is None:
-            return await self._desk.go_on()
-        head, _, words = recovering.partition(" ")
-        named = head if head.startswith("inc_") else None
-        done = await self._controller.recover_context(named, words if named else recovering)
+        return await self._desk.go_on()
+
+    async def _recovered(self, named: str | None, guidance: str) -> Any:
+        done = await self._controller.recover_context(named, guidance)
         if hasattr(done, "turn_id"):
             return done
         code, reason = str(done.body["code"]), done.body.get("reason")

@@ -56,7 +56,7 @@ async def _recover(incident_id: str | None, guidance: str, session: str | None, 
     from surefoot.surfaces.cli import running
 
     settings = reading.settings_here()
-    settings = await _as_asked(settings, session)
+    settings, pending = await _as_asked(settings, session)
     look = look_here(settings.language)
     wish = Wish(
         settings=settings,
@@ -74,7 +74,7 @@ async def _recover(incident_id: str | None, guidance: str, session: str | None, 
 
     async with running.opened(wish, on_notice=None if as_json else told) as opened:
         controller = opened.controller
-        done = await controller.recover_context(incident_id, guidance)
+        done = await controller.recover_context(incident_id or pending, guidance)
         card = await controller.incidents.card()
         open_calls = running.undecided(running.Desk(opened.app, controller).snapshot())
     if not hasattr(done, "turn_id"):
@@ -89,21 +89,27 @@ async def _recover(incident_id: str | None, guidance: str, session: str | None, 
     return code
 
 
-async def _as_asked(settings: Settings, session: str | None) -> Settings:
-    """The settings with the model and effort that the refused run's own flags had named (PR-1)."""
+async def _as_asked(settings: Settings, session: str | None) -> tuple[Settings, str | None]:
+    """The settings with the model and effort that the refused run's own flags had named (PR-1), and its incident.
+
+    A command without an id means the incident that is pending now, before the session is waited for (PR-81).
+    """
     from surefoot.core.incident import incidents_of
 
     try:
         place, row = await reading.find_session(settings, session)
     except SessionMissing:
-        return settings  # told where the session is opened
+        return settings, None  # told where the session is opened
     async with reading.reader(place) as ledger:
         records = incidents_of(await ledger.read(row.session_id))
-    asked = records[-1].fields.get("asked_for") if records and records[-1].state == "pending" else None
+    newest = records[-1] if records else None
+    if newest is None or newest.state != "pending":
+        return settings, None
+    pending, asked = newest.id or None, newest.fields.get("asked_for")
     if not isinstance(asked, Mapping):
-        return settings
+        return settings, pending
     effort = asked.get("effort") or settings.effort
-    return replace(reading.settings_here({"model": asked.get("model")}), effort=effort)
+    return replace(reading.settings_here({"model": asked.get("model")}), effort=effort), pending
 
 
 def _refused(body: Any, language: str, *, as_json: bool) -> int:
