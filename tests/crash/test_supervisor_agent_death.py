@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 from surefoot.core.model import EffectClass, ExecutorState, State
+from surefoot.testing.crash import supervisors
 from surefoot.tools.processes import ending, kernel
 from surefoot.tools.processes.seen import ProcessState, Seen, look, outcome_of
 
@@ -219,8 +220,8 @@ def test_case_f01_a_background_command_is_found_by_whoever_looks_next(agent: Age
 
 
 def _supervisors(agent: Agent) -> list[int]:
-    """Processes that were started for this agent's commands and still hold its run folder open."""
-    found = []
+    """Processes that were started for this agent's commands and still hold its run folder open, or its claim."""
+    found = supervisors(agent.home)
     target = str(agent.home / "processes" / "att_x")
     for stat in kernel.all_stats():
         with contextlib.suppress(OSError):

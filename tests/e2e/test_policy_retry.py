@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 from cli_world import World, wait_for
 
+from surefoot.testing.crash import supervisors
+
 DONE = {"text": "All finished."}
 
 
@@ -23,7 +25,7 @@ def git(world: World, *arguments: str) -> str:
 
 def at_work(world: World) -> list[str]:
     """Processes that still work inside the project."""
-    found = []
+    found = [str(pid) for pid in supervisors(world.home)]
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, RuntimeError):
             links = [str(link.readlink()) for link in (place / "fd").iterdir()]

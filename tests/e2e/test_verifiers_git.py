@@ -13,6 +13,8 @@ from typing import Any
 import pytest
 from cli_world import World, wait_for
 
+from surefoot.testing.crash import supervisors
+
 DONE = {"text": "All finished."}
 COMMIT = 'git commit -m "add the parser"'
 
@@ -48,8 +50,8 @@ def hook(world: World, name: str, text: str) -> None:
 
 
 def holders(world: World) -> list[int]:
-    """Processes that hold a run folder of this world open, or work inside its project."""
-    found = []
+    """Supervisors of this world's run folders, then processes that hold one open or work inside its project."""
+    found = supervisors(world.home)
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError, RuntimeError):
             links = [str(link.readlink()) for link in (place / "fd").iterdir()]
@@ -60,7 +62,7 @@ def holders(world: World) -> list[int]:
 
 
 def power_cut(world: World, run: subprocess.Popen[str]) -> None:
-    """Agent, supervisor and command die at once."""
+    """Agent, supervisor and command die at once: no supervisor is left to see its command die."""
     run.kill()
 
     def all_gone() -> bool:

@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 async def off_loop(work: Callable[[], T]) -> T:
     """Run blocking work in a thread and wait for its end, also when cancelled: what was begun is finished."""
-    task = asyncio.ensure_future(asyncio.to_thread(work))
+    task = asyncio.get_running_loop().create_task(asyncio.to_thread(work))
     cancelled: asyncio.CancelledError | None = None
     while not task.done():
         try:

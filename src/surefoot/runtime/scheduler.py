@@ -143,7 +143,7 @@ class Scheduler:
         except StopIteration as end:
             whole: T = end.value
             return whole
-        task = asyncio.ensure_future(_rest(work, waits))
+        task = asyncio.get_running_loop().create_task(_rest(work, waits))
         task.add_done_callback(self.heard)  # a caller that was cancelled is told of the cancel alone
         cancelled: asyncio.CancelledError | None = None
         while not task.done():

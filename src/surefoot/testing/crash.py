@@ -28,6 +28,7 @@ from typing import Any
 from surefoot.testing.child import ChildSpec
 from surefoot.testing.faults import fault_point, read_trace
 from surefoot.testing.nursery import Nursery, kill_group
+from surefoot.tools.processes import kernel
 
 MARK = "CRASH_TEST_RUN"
 """The variable by which descendants of a child are found again; commands do not get variables of ours."""
@@ -177,8 +178,8 @@ def _strike(blow: Blow, pid: int) -> None:
 def leftovers(directory: Path, *, below: bool = False) -> list[int]:
     """Living processes that descend from children run in this directory, by the mark in their environment.
 
-    `below` counts those of the folders in it as well, and the supervisors that hold their run folders: these
-    are given no environment of ours, and one whose records cannot be synced waits for a disk that mends.
+    `below` counts those of the folders in it as well, and the supervisors of its run folders: these are
+    given no environment of ours, and one whose records cannot be synced waits for a disk that mends.
     """
     wanted = f"{MARK}={directory}".encode()
     found = []
@@ -187,21 +188,29 @@ def leftovers(directory: Path, *, below: bool = False) -> list[int]:
             variables = (place / "environ").read_bytes().split(b"\0")
             state = (place / "stat").read_bytes().rpartition(b")")[2].split()[0]
             marked = wanted in variables or (
-                below
-                and (
-                    any(one.startswith(wanted + b"/") for one in variables)
-                    or _supervises_below(place, directory)
-                )
+                below and any(one.startswith(wanted + b"/") for one in variables)
             )
             if marked and state != b"Z":
                 found.append(int(place.name))
+    return [*supervisors(directory), *found] if below else found
+
+
+def supervisors(directory: Path) -> list[int]:
+    """Living supervisors whose run folders lie below a directory, by their claims.
+
+    They are undumpable, so what they hold open only root may read.
+    """
+    found = []
+    for place, _, names in os.walk(directory):
+        if "claim" not in names or Path(place).parent.name != "processes":
+            continue
+        with contextlib.suppress(OSError, ValueError):
+            claim = json.loads((Path(place) / "claim").read_bytes())
+            stat = kernel.stat_of(int(claim.get("pid") or 0))
+            ours = claim.get("pidNamespace") == kernel.pid_namespace()
+            if ours and stat is not None and not stat.ended and stat.start_ticks == claim["startTicks"]:
+                found.append(stat.pid)
     return found
-
-
-def _supervises_below(place: Path, directory: Path) -> bool:
-    if b"surefoot.tools.processes" not in (place / "cmdline").read_bytes():
-        return False
-    return any(str(one.readlink()).startswith(f"{directory}/") for one in (place / "fd").iterdir())
 
 
 def end_leftovers(directory: Path, *, seconds: float = 10.0, below: bool = False) -> list[int]:

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from surefoot.testing.crash import supervisors
 from surefoot.tools.processes import ending, folder, kernel
 from surefoot.tools.processes.client import Command, ProcessServer, Supervised
 from surefoot.tools.processes.runs import RunFolder
@@ -104,8 +105,8 @@ class Bench:
 
 
 def holding(processes: Path) -> list[int]:
-    """Processes, ours excepted, that hold a run folder open."""
-    found = []
+    """Supervisors of these run folders, and processes, ours excepted, that hold one open."""
+    found = supervisors(processes)
     for stat in kernel.all_stats():
         with contextlib.suppress(OSError):
             links = [str(link.readlink()) for link in Path(f"/proc/{stat.pid}/fd").iterdir()]
