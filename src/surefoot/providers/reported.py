@@ -26,6 +26,7 @@ from surefoot.providers.shaping import (
     is_object_json,
     messages_of,
     wire_ids,
+    without_copies,
 )
 
 LADDER = tuple("R0 R1 R2 R3 R4 R7 R5 R6 R8 R9 R10 R11 R12 R13 R14 R15 R16 R17".split())  # noqa: SIM905
@@ -81,11 +82,18 @@ def ordinary(
 
 
 def _order(shown: Sequence[Message], ordered: Sequence[Message]) -> Told:
-    """R12 for a result without its call, R7 for a second one, R1 for one that stood elsewhere."""
+    """R12 for a result without its call, R7 for a second one and for a second copy of a reply, R1 for a result
+    that stood elsewhere."""
+    once = without_copies(shown)
+    left = Counter(map(id, once))
+    for one in shown:
+        left[id(one)] -= 1
+        if left[id(one)] < 0:
+            yield "R7", one
     asked = {call.call_id for one in shown if isinstance(one, AssistantWords) for call in one.calls}
     seen: set[str] = set()
     kept: list[Message] = []
-    for one in shown:
+    for one in once:
         if isinstance(one, ResultGiven):
             if one.call.call_id not in asked:
                 yield "R12", one

@@ -38,8 +38,9 @@ def in_order(messages: Iterable[Message]) -> list[Message]:
 
     A person can type while a batch runs, so their words may be stored between a call
     and its result. A result whose call is not there stays where it is; `rules` names it.
+    A reply that was stored twice is shown once (R7): its calls are its own, by our id of them.
     """
-    given = list(messages)
+    given = without_copies(messages)
     results: dict[str, ResultGiven] = {}
     asked = {
         call.call_id for message in given if isinstance(message, AssistantWords) for call in message.calls
@@ -57,6 +58,18 @@ def in_order(messages: Iterable[Message]) -> list[Message]:
         if isinstance(message, AssistantWords):
             ordered += [results[call.call_id] for call in message.calls if call.call_id in results]
     return ordered
+
+
+def without_copies(messages: Iterable[Message]) -> list[Message]:
+    """The messages but for replies all of whose calls were asked for before."""
+    asked: set[str] = set()
+    kept: list[Message] = []
+    for message in messages:
+        ids = {call.call_id for call in message.calls} if isinstance(message, AssistantWords) else set()
+        if not ids or not ids <= asked:
+            kept.append(message)
+        asked |= ids
+    return kept
 
 
 def wire_ids(messages: Iterable[Message], contract: Mapping[str, Any]) -> dict[str, str]:

@@ -180,6 +180,15 @@ def _double_result(messages: list[Message], dice: random.Random) -> list[Message
     return [*messages[:place], messages[place], *messages[place:]]
 
 
+def _double_reply(messages: list[Message], dice: random.Random) -> list[Message]:
+    places = _places(messages, AssistantWords)
+    if not places:
+        return messages
+    place, later = dice.choice(places), dice.choice(places)
+    copied = messages[place : max(place + 1, later)]
+    return [*messages[: max(place + 1, later)], *copied, *messages[max(place + 1, later) :]]
+
+
 def _shuffle_results(messages: list[Message], dice: random.Random) -> list[Message]:
     places = _places(messages, ResultGiven)
     if not places:
@@ -267,6 +276,7 @@ DAMAGES: Mapping[str, Damage] = {
     "lose_message": _lose,
     "lose_result": _lose_result,
     "double_result": _double_result,
+    "double_reply": _double_reply,
     "shuffle_results": _shuffle_results,
     "words_between": _words_between,
     "reasoning_gone": _assistant(_raw_edit(_REASONING, lambda _: _GONE)),

@@ -283,6 +283,17 @@ async def test_case_q06_an_05_of_ids_that_recur_only_the_later_ones_get_an_alias
     refused(peer, same, "ids must be unique")
 
 
+@each(BLOCKS, CLAUDE, COMPAT, ITEMS, SEALED)
+def test_case_q06_an_05_r7_a_reply_that_was_stored_twice_is_sent_once(peer: Peer) -> None:
+    history = issued(peer, {**asks(look("a"), look("b")), "text": "Looking."}, DONE)
+    for stored_again in ([1], [1, 2, 3], [2, 1], [1, 1]):
+        copied = [*history, *(history[place] for place in stored_again), NOW]
+        body = accepted(peer, copied)
+        assert len(both_sides(body)) == 2 and json.dumps(body).count('"Looking."') == 1
+        told = projected(peer, [*history, dataclasses.replace(history[1], text="Looking."), NOW])  # type: ignore[type-var]
+        assert "R7" in {rid for rid, _ in told.repairs} and "R1" not in {rid for rid, _ in told.repairs}
+
+
 @each(BLOCKS, CLAUDE)
 async def test_case_q07_an_06_ids_with_dots_and_colons_get_an_alias_of_the_hosts_pattern(
     peer: Peer, tmp_path: Path
