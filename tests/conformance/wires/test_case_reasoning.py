@@ -147,6 +147,9 @@ async def test_case_r02_pr_78_a_generic_contract_keeps_the_field_of_the_host_to_
         assert sent == [raw[field] for raw in stored[:2]]
         texts = ["".join(part["text"] for part in one) if isinstance(one, list) else one for one in sent]
         assert texts == [ODD, "Again."]
+        assert all(len(one) == 1 for one in sent if isinstance(one, list)), (
+            "one block, although it came in pieces"
+        )
 
 
 @pytest.mark.parametrize("peer", [DEEPSEEK, Peer("chat", "kimi-k3", "kimi-k3/chat")], ids=by_name)
