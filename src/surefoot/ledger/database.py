@@ -17,7 +17,6 @@ import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +37,8 @@ SCHEMA_VERSION = 1
 OLDEST_SQLITE = (3, 51, 3)
 """Older ones may lose a commit when the WAL is reset while another connection writes (TR-193)."""
 BUSY_MS = 1_000
+_SQL = Path(__file__).parent / "sql"
+"""Read as files: the machinery for resources in archives takes longer to load than a ledger to open."""
 
 Value = int | str | bytes | None
 
@@ -49,7 +50,7 @@ class Full(LedgerError):
 @cache
 def _statements() -> dict[str, str]:
     """Every statement by its name, read from the package once."""
-    text = resources.files("surefoot.ledger").joinpath("sql/statements.sql").read_text()
+    text = (_SQL / "statements.sql").read_text()
     found = {}
     for part in text.split("-- name: ")[1:]:
         name, _, body = part.partition("\n")
@@ -138,7 +139,7 @@ class Database:
             raise LedgerDamaged(
                 f"the ledger {str(self.path)!r} is empty; nothing can be read", answer="unreadable"
             )
-        schema = resources.files("surefoot.ledger").joinpath("sql/schema.sql").read_text()
+        schema = (_SQL / "schema.sql").read_text()
         self._run("BEGIN IMMEDIATE")
         # Another process may have laid it between our look and this lock.
         if not self.one("SELECT count(*) FROM sqlite_schema"):

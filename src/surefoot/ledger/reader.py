@@ -9,18 +9,34 @@ Its verbs never wait for anything, so whoever only reads needs no event loop, an
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any, Self, TypeVar
 
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Entry
-from surefoot.errors import LedgerError, LedgerForked
+from surefoot.errors import BrokenInvariant, LedgerError, LedgerForked
 from surefoot.ledger import claims, derived, places
 from surefoot.ledger.chain import POSITION_BITS
 from surefoot.ledger.database import Database
 from surefoot.ledger.port import Report, SessionRow
 from surefoot.ledger.rows import listing
 from surefoot.ledger.witness import Witness
+
+T = TypeVar("T")
+
+
+def at_once(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run work that awaits the verbs of readers and nothing else; they never wait, so no event loop is needed."""
+    steps = work()
+    try:
+        steps.send(None)
+    except StopIteration as end:
+        answer: T = end.value
+        return answer
+    steps.close()
+    raise BrokenInvariant("work that only reads a ledger waited for something")
 
 
 def check_usable(pid: int, *, closed: bool) -> None:
@@ -84,6 +100,15 @@ class Reader:
 
     async def close(self) -> None:
         """Let go of the files; a second call does nothing."""
+        self._let_go()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._let_go()
+
+    def _let_go(self) -> None:
         if not self._closed:
             self._usable()
             self._closed = True

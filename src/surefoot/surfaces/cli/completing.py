@@ -6,14 +6,19 @@ Reads only, and offers nothing rather than complain: a shell has no place for an
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from surefoot.errors import SurefootError
+
+if TYPE_CHECKING:
+    from surefoot.config import Settings
 
 Offer = Callable[[click.Context, click.Parameter, str], list[str]]
 
@@ -38,31 +43,52 @@ def _quiet(found: Callable[[], Iterable[str]]) -> Offer:
 
 
 def _sessions() -> list[str]:
-    from surefoot.surfaces.cli import reading
-    from surefoot.surfaces.view import short_id
+    from surefoot.core.canonical import short_id
+    from surefoot.ledger.opening import open_reader
+    from surefoot.ledger.reader import at_once
 
-    settings = reading.settings_here()
-    rows, _ = reading.read(lambda: reading.rows_of(reading.places_of(settings, every=False)))
-    ids = [row.session_id for _, row in rows]
-    named = [row.name for _, row in rows if row.name]
+    with open_reader(_settings().places.ledger_folder(Path.cwd())) as ledger:
+        rows = at_once(ledger.sessions)
+    ids = [row.session_id for row in rows]
+    named = [row.name for row in rows if row.name]
     return [*named, *(short_id(one, ids) for one in ids)]
 
 
 def _open_calls() -> list[str]:
-    from surefoot.surfaces.cli import reading
-    from surefoot.surfaces.view import is_card, short_id
+    from surefoot.core.canonical import short_id
+    from surefoot.core.effects import judged_effect
+    from surefoot.core.model import EffectClass
+    from surefoot.ledger.opening import open_reader
+    from surefoot.ledger.reader import at_once
+    from surefoot.surfaces.cli.finding import Finder
 
-    settings = reading.settings_here()
-    places = reading.places_of(settings, every=False)
-    snapshots, _ = reading.read(lambda: reading.snapshots_of(places, settings))
-    ids = [call["attemptId"] for one in snapshots for call in one["calls"] if is_card(call)]
+    settings = _settings()
+    folder = settings.places.ledger_folder(Path.cwd())
+    finder = Finder(folder, settings)
+    ids = []
+    with open_reader(folder) as ledger:
+        for row in at_once(ledger.sessions):
+            try:
+                book = at_once(functools.partial(ledger.receipts, row.session_id))
+            except SurefootError:
+                continue  # one that cannot be read hides no other
+            finder.suppose(book)
+            ids += [
+                receipt.attempt_id
+                for receipt in book.open()
+                if judged_effect(receipt).effect_class is not EffectClass.READ_ONLY
+            ]
     return [short_id(one, ids) for one in ids]
 
 
-def _models() -> list[str]:
+def _settings() -> Settings:
     from surefoot.config import load_settings
 
-    endpoints = load_settings({}, os.environ, Path.cwd()).endpoints
+    return load_settings({}, os.environ, Path.cwd())
+
+
+def _models() -> list[str]:
+    endpoints = _settings().endpoints
     return [
         *endpoints,
         *(f"{name}/{endpoint.model}" for name, endpoint in endpoints.items() if endpoint.model),
@@ -70,3 +96,31 @@ def _models() -> list[str]:
 
 
 sessions, open_calls, models = _quiet(_sessions), _quiet(_open_calls), _quiet(_models)
+
+REFERENCES: dict[tuple[str, ...], Offer] = {
+    ("timeline",): sessions,
+    **{
+        (group, verb): sessions
+        for group in ("session", "sessions")
+        for verb in ("show", "export", "fork", "resume")
+    },
+    **{
+        ("recover", verb): open_calls
+        for verb in ("show", "card", "inspect", "confirm", "deny", "reject", "release", "retry", "process")
+    },
+}
+"""What is offered behind these words, so that their commands, which load far more, need not be loaded for it."""
+
+
+def plainly_asked(environ: Mapping[str, str]) -> Offer | None:
+    """What is offered where the words so far are a command that takes a reference next, and no flag is among them."""
+    from click.shell_completion import get_completion_class
+
+    shell, _, asked = environ.get("_SUREFOOT_COMPLETE", "").partition("_")
+    made = get_completion_class(shell) if asked == "complete" else None
+    if made is None:
+        return None
+    words, incomplete = made(
+        click.Command("surefoot"), {}, "surefoot", "_SUREFOOT_COMPLETE"
+    ).get_completion_args()
+    return None if incomplete.startswith("-") else REFERENCES.get(tuple(words))

@@ -179,7 +179,13 @@ def exit_of(error: SurefootError) -> int:
 
 def _dispatched(arguments: list[str]) -> int:
     if "_SUREFOOT_COMPLETE" in os.environ:
-        completed = talk if completing.of_a_run(os.environ) else commands
+        offer = completing.plainly_asked(os.environ)
+        if offer is not None:
+            completed = click.Command(
+                "surefoot", params=[click.Argument(["words"], nargs=-1, shell_complete=offer)]
+            )
+        else:
+            completed = talk if completing.of_a_run(os.environ) else commands
         return _code(completed.main(arguments, prog_name="surefoot", standalone_mode=False))
     word = first_word(arguments)
     if word is None and ("-h" in arguments or "--help" in arguments):

@@ -23,7 +23,7 @@ from surefoot.core.lifecycle import Book
 from surefoot.core.model import Entry, Receipt, State
 from surefoot.core.snapshot import SessionFacts, select, snapshot
 from surefoot.core.turns import Latest
-from surefoot.errors import BrokenInvariant, SessionMissing, SurefootError
+from surefoot.errors import SessionMissing, SurefootError
 from surefoot.ledger.newest import newest_of
 from surefoot.ledger.places import PROCESSES
 from surefoot.ledger.port import Readable, SessionRow
@@ -109,15 +109,10 @@ async def reader(place: Place) -> AsyncIterator[Readable]:
 
 
 def read(work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run one command that reads ledgers and nothing else: a reader's verbs never wait, so no loop is needed."""
-    steps = work()
-    try:
-        steps.send(None)
-    except StopIteration as end:
-        answer: T = end.value
-        return answer
-    steps.close()
-    raise BrokenInvariant("a command that only reads waited for something")
+    """Run one command that reads ledgers and does nothing else."""
+    from surefoot.ledger.reader import at_once
+
+    return at_once(work)
 
 
 def run(work: Callable[[], Awaitable[T]]) -> T:
@@ -235,10 +230,12 @@ async def snapshots_of(
     return [shown for _, shown in found], broken
 
 
-async def read_snapshot(place: Place, row: SessionRow, settings: Settings) -> dict[str, Any]:
-    """The snapshot of a session as it stands on disk, in the JSON of TR-139."""
+async def read_snapshot(
+    place: Place, row: SessionRow, settings: Settings, *, named: str | None = None
+) -> dict[str, Any]:
+    """The snapshot of a session as it stands on disk, in the JSON of TR-139; the `named` call is in it."""
     async with reader(place) as ledger:
-        return await _snapshot(ledger, place, row, settings, background_in(place))
+        return await _snapshot(ledger, place, row, settings, background_in(place), named=named)
 
 
 async def read_listed(place: Place, row: SessionRow, settings: Settings) -> tuple[dict[str, Any], list[str]]:
@@ -275,10 +272,12 @@ async def _snapshot(
     row: SessionRow,
     settings: Settings,
     background: list[dict[str, Any]],
+    *,
+    named: str | None = None,
 ) -> dict[str, Any]:
     book, foreseen = await book_as_found(ledger, place, row, settings)
     latest = await newest_of(ledger, row.session_id, row.position)
-    return _told(Seen(book, foreseen, latest, background), place, row, settings)
+    return _told(Seen(book, foreseen, latest, background, named), place, row, settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,13 +288,15 @@ class Seen:
     foreseen: list[Receipt]
     latest: Latest
     background: list[dict[str, Any]]
+    named: str | None = None
+    """The attempt that is asked about; no bound leaves it out."""
 
 
 def _told(seen: Seen, place: Place, row: SessionRow, settings: Settings) -> dict[str, Any]:
     book, latest = seen.book, seen.latest
     finder = Finder(place.folder, settings)
-    most = {name: int(settings.limits[f"snapshot_{name}"]) for name in ("calls", "resolved")}
-    shown, more = select(book, calls=most["calls"], resolved=most["resolved"])
+    most = {name: int(settings.limits[f"snapshot_{name}"]) for name in ("calls", "resolved", "bytes")}
+    shown, more = select(book, calls=most["calls"], resolved=most["resolved"], named=seen.named)
     facts = SessionFacts(
         session_path=f"{place.project}/{row.session_id}",
         runtime_epoch=str(row.epoch),
@@ -306,7 +307,15 @@ def _told(seen: Seen, place: Place, row: SessionRow, settings: Settings) -> dict
         background=seen.background,
     )
     calls = [finder.call(receipt, book) for receipt in shown]
-    value = snapshot(facts, Controls(), calls, statistics=book.statistics(), more=more)
+    value = snapshot(
+        facts,
+        Controls(),
+        calls,
+        statistics=book.statistics(),
+        more=more,
+        named=seen.named,
+        most_bytes=most["bytes"],
+    )
     value["foreseen"] = _foreseen(seen.foreseen)
     return with_summaries(value, {receipt.attempt_id: receipt.to_json() for receipt in shown})
 
