@@ -113,7 +113,7 @@ def _shell_effect(command: str, place: Place) -> Effect:
 
 def tool_findings(settings: Settings, *, directory: Path) -> list[dict[str, Any]]:
     """Rows of `surefoot tools check`: where registry and packs in use disagree (EC-54)."""
-    found = check(_declared(settings, directory), packs_in_use(settings))
+    found = check(declared(settings, directory), packs_in_use(settings))
     return [dataclasses.asdict(finding) for finding in found]
 
 
@@ -121,7 +121,7 @@ def tool_table(settings: Settings, *, directory: Path) -> list[dict[str, Any]]:
     """Rows of `surefoot tools`: each tool with its class and reach where they are fixed, and the reason of who set
     them (EC-8); then the hooks of the settings, where `call` stands for the reach of the call they belong to."""
     packs = packs_in_use(settings)
-    tools = [_tool_row(tool, packs) for tool in _declared(settings, directory)]
+    tools = [_tool_row(tool, packs) for tool in declared(settings, directory)]
     return tools + [_hook_row(number, hook) for number, hook in enumerate(settings.hooks, start=1)]
 
 
@@ -138,7 +138,7 @@ def unmatched(settings: Settings, *, directory: Path) -> list[str]:
     if not rules and not asked:
         return []
     every = dataclasses.replace(settings, values={**settings.values, "tools.http.offered": True})
-    tools = _declared(every, directory)
+    tools = declared(every, directory)
     names = sorted({name for tool in tools for name in (tool.name, *tool.aliases, tool.rule_name) if name})
     rule_names = sorted({tool.rule_name or tool.name for tool in tools})
     told = [
@@ -167,7 +167,8 @@ def _near(name: str, names: Sequence[str]) -> str:
     return f"; did you mean {known[found[0]]}?" if found else "; see surefoot tools"
 
 
-def _declared(settings: Settings, directory: Path) -> list[Tool]:
+def declared(settings: Settings, directory: Path) -> list[Tool]:
+    """The tools of these settings by their declarations; none of them can be run."""
     place = find_place(directory)
     with closing(Worker()) as worker:  # made for its tools' declarations; none of them runs
         return built_in_tools(settings, worker=worker, verifier=FilesVerifier(roots=lambda: place.roots))

@@ -218,8 +218,30 @@ WHY: Mapping[str, Texts] = {
         "无法判断 {rule} 是否禁止它",
         "無法判斷 {rule} 是否禁止它",
     ),
+    "denies": ("the rule {rule} denies it", "规则 {rule} 禁止它", "規則 {rule} 禁止它"),
+    "allows": ("the rule {rule} allows it", "规则 {rule} 允许它", "規則 {rule} 允許它"),
+    "allowed_by": ("allowed by {rule}", "由 {rule} 允许", "由 {rule} 允許"),
+    "reads": ("it only reads", "它只读取", "它只讀取"),
+    "question": ("it is a question to a person", "它是对人的提问", "它是對人的提問"),
+    "session_only": (
+        "it changes nothing but its own session",
+        "它只改动自己的会话",
+        "它只改動自己的工作階段",
+    ),
+    "edits": (
+        "mode acceptEdits lets edits inside the workspace pass",
+        "acceptEdits 模式放行工作区内的编辑",
+        "acceptEdits 模式放行工作區內的編輯",
+    ),
+    "plan": ("mode plan lets only readers run", "plan 模式只执行读取", "plan 模式只執行讀取"),
+    "bypass": ("mode bypassPermissions", "bypassPermissions 模式", "bypassPermissions 模式"),
+    "unasked": (
+        "{rule}; mode dontAsk refuses instead of asking",
+        "{rule}；dontAsk 模式以拒绝代替询问",
+        "{rule}；dontAsk 模式以拒絕代替詢問",
+    ),
 }
-"""Why somebody is asked for a permission; the English is the sentence that the record holds."""
+"""Why a call is allowed, asked about or denied; the English is the sentence that the record holds."""
 
 
 def answer(key: str, language: str, **values: Any) -> str:
@@ -230,14 +252,15 @@ def answer(key: str, language: str, **values: Any) -> str:
 def why_asked(recorded: str, language: str) -> str:
     """The recorded reason of a question in this language; one of a newer version stays as it is."""
     for texts in WHY.values():
-        head, _, tail = texts[0].partition("{rule}")
+        head, place, tail = texts[0].partition("{rule}")
         if recorded == texts[0] or (
-            tail
+            place
             and recorded.startswith(head)
             and recorded.endswith(tail)
             and len(recorded) > len(head + tail)
         ):
             rule = recorded[len(head) : len(recorded) - len(tail)]
+            rule = why_asked(rule, language) if not head else rule
             return in_language(texts, language).format(rule=rule)
     return recorded
 

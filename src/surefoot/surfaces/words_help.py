@@ -355,6 +355,10 @@ HELP: Mapping[str, tuple[str, str]] = {
         "读取每个设置文件，说明其中的错误。",
         "讀取每個設定檔案，說明其中的錯誤。",
     ),
+    "Say which rule decides a call: 'Bash(git push -f)'.": (
+        "说明哪条规则决定一次调用：'Bash(git push -f)'。",
+        "說明哪條規則決定一次呼叫：'Bash(git push -f)'。",
+    ),
     "Accept the settings files of this project.": ("接受这个项目的设置文件。", "接受這個專案的設定檔案。"),
     "Accept this project's settings files, MCP servers and packs as they are now.": (
         "按现状接受这个项目的设置文件、MCP 服务器和规则包。",

@@ -1,7 +1,8 @@
-"""The words around the reading environment in three languages, as data. Pure.
+"""The words around tools and rules in three languages, as data. Pure.
 
-Owns: what each row of it is called, what it changes for a reader, what it cannot promise (UX-159).
-Does not own: the environment itself (`tools.classify.environment`).
+Owns: what each row of the reading environment is called, what it changes for a reader, what it cannot
+promise (UX-159); how it is told which rule decides (UX-44). Does not own: the environment itself
+(`tools.classify.environment`), the ruling (`ruling`), its reason (`words_chat`).
 """
 
 from __future__ import annotations
@@ -60,3 +61,22 @@ READING_NOTES: Mapping[str, Texts] = {
         "GET 算作讀取，但在遠端仍可能有影響：這裡沒有辦法阻止伺服器。",
     ),
 }
+
+RULINGS: Mapping[str, Texts] = {
+    "allow": ("allowed", "允许", "允許"),
+    "ask": ("asked about", "询问", "詢問"),
+    "deny": ("denied", "禁止", "禁止"),
+    "rule": ("rule {rule} in {name}", "规则 {rule}，在 {name} 中", "規則 {rule}，在 {name} 中"),
+    "no_rule": (
+        "no rule decides; mode {mode}: {origin}",
+        "没有规则决定；模式 {mode}：{origin}",
+        "沒有規則決定；模式 {mode}：{origin}",
+    ),
+    "written": ("written in {where}", "写在 {where}", "寫在 {where}"),
+    "call": (
+        "tool {tool}, class {kind}, reach {reach}",
+        "工具 {tool}，类别 {kind}，范围 {reach}",
+        "工具 {tool}，類別 {kind}，範圍 {reach}",
+    ),
+}
+"""What `config check --explain` says."""

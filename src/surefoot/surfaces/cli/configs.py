@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from surefoot.config import EXAMPLE, load_settings, places, project_root, set_trust
+from surefoot.config import EXAMPLE, Settings, load_settings, places, project_root, set_trust
 from surefoot.errors import SettingsError, UsageError
 from surefoot.settings_files import left_out
 from surefoot.settings_table import SETTINGS, form_of
@@ -225,13 +225,18 @@ def _below(place: dict[str, Any], part: str) -> dict[str, Any]:
 
 
 @config.command()
+@click.option("--explain", metavar="CALL", help="Say which rule decides a call: 'Bash(git push -f)'.")
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
-def check(as_json: bool) -> None:
+def check(explain: str | None, as_json: bool) -> None:
     """Read every settings file and say what is wrong with it."""
     from surefoot.app import examine
     from surefoot.offering import unmatched
 
     settings = load_settings({}, os.environ, Path.cwd())
+    if explain is not None:
+        complain(settings.warnings)
+        _explain(settings, explain, as_json=as_json)
+        return
     warnings = [*settings.warnings, *unmatched(settings, directory=Path.cwd())]
     complain(warnings)
     examine(settings)
@@ -240,6 +245,36 @@ def check(as_json: bool) -> None:
         say_json({"ok": not count, "warnings": warnings})
         return
     click.echo("settings: " + (f"{count} warning{'s' * (count > 1)}" if count else "ok"))
+
+
+def _explain(settings: Settings, call: str, *, as_json: bool) -> None:
+    """Which rule decides a call, and where it is written (UX-44)."""
+    from surefoot.ruling import ruling
+    from surefoot.surfaces.cli.output import look_here
+    from surefoot.surfaces.words import in_language
+    from surefoot.surfaces.words_chat import why_asked
+    from surefoot.surfaces.words_tools import RULINGS
+
+    found = ruling(settings, call, directory=Path.cwd(), environ=os.environ)
+    origin, kind = str(settings.origins["permissions.mode"]), found.effect.effect_class.value
+    if as_json:
+        facts = {"verdict": found.verdict, "rule": found.rule, "list": found.kind, "written": found.written}
+        more = {"tool": found.tool, "class": kind, "reach": found.effect.reach, "reason": found.reason}
+        say_json({"call": call, **facts, **more, "mode": found.mode, "mode_origin": origin})
+        return
+    language = look_here(settings.language).language
+
+    def told(key: str, **values: str) -> str:
+        return in_language(RULINGS[key], language).format(**values)
+
+    lines = [f"{told(found.verdict)}: {why_asked(found.reason, language)}"]
+    if found.kind is None:
+        lines.append(told("no_rule", mode=found.mode, origin=origin))
+    else:
+        lines.append(told("rule", rule=str(found.rule), name=f"permissions.{found.kind}"))
+        lines += [told("written", where=where) for where in found.written]
+    reach = ", ".join(found.effect.reach) or "-"
+    say_lines([*lines, told("call", tool=found.tool, kind=kind, reach=reach)])
 
 
 def _unit(name: str) -> str:
