@@ -158,7 +158,8 @@ class GuardedSession:
         """Give the exception its card and a way to look at the call from here (UX-101)."""
         from surefoot.surfaces.view import card
 
-        snapshot, attempt_id = self._entered().actions.snapshot(), str(unknown.attempt_id)
+        attempt_id = str(unknown.attempt_id)
+        snapshot = self._entered().actions.snapshot(named=attempt_id)
         calls = [call for call in snapshot["calls"] if call["attemptId"] == attempt_id]
         unknown.facts["card"] = card(calls[0], snapshot, "en") if calls else {}
         if self._bridge is None:

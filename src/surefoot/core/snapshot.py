@@ -7,7 +7,8 @@ Promises: surface:same-story.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,10 @@ from surefoot.core.recovery import fences
 
 MOST_CALLS = 200
 LAST_RESOLVED = 50
+NAME_BYTES = 512
+"""What a surface lays over the name of a call: its key, and for a copy where it comes from."""
+SEPARATOR_BYTES, REVISION_BYTES = 2, 1024
+"""Between two calls; of the digest, the envelope of an answer and a grown count."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +58,19 @@ class CallFacts:
 
 
 def select(
-    book: Book, *, calls: int = MOST_CALLS, resolved: int = LAST_RESOLVED
+    book: Book, *, calls: int = MOST_CALLS, resolved: int = LAST_RESOLVED, named: str | None = None
 ) -> tuple[list[Receipt], int]:
-    """Which receipts a snapshot holds, in order, and how many it leaves out: open ones first (oldest
-    first), then the last resolved ones, the newest first."""
-    opened, closed = book.open(), book.resolved()
+    """Which receipts a snapshot holds, in order, and how many it leaves out: open ones first (those that fence,
+    then open reads; oldest first), then the last resolved ones, the newest first.
+
+    The one that is `named` is always among them.
+    """
+    opened, closed = sorted(book.open(), key=lambda one: not fences(one)), book.resolved()
     newest = list(reversed(closed[-resolved:] if resolved else []))
     shown = (opened + newest)[:calls]
+    if named is not None and all(one.attempt_id != named for one in shown):
+        missing = [one for one in opened + closed if one.attempt_id == named]
+        shown = shown[: max(0, calls - len(missing))] + missing
     return shown, len(opened) + len(closed) - len(shown)
 
 
@@ -71,8 +82,14 @@ def snapshot(
     statistics: Mapping[str, int],
     more: int = 0,
     inspected: str | None = None,
+    named: str | None = None,
+    most_bytes: int | None = None,
 ) -> dict[str, Any]:
-    """The JSON of TR-139. `inspected` names the one attempt whose arguments may be shown (TR-141)."""
+    """The JSON of TR-139. `inspected` names the one attempt whose arguments may be shown (TR-141).
+
+    Where it would be larger than `most_bytes`, calls at its end are left out and counted in `more` (TR-147, TR-185);
+    the `inspected` and the `named` one stay.
+    """
     shown: dict[str, Any] = {
         "sessionPath": session.session_path,
         "runtimeEpoch": session.runtime_epoch,
@@ -84,13 +101,49 @@ def snapshot(
         "more": more,
         "background": [dict(resource) for resource in session.background],
         "statistics": dict(statistics),
-        "calls": [_call(call, controls) for call in calls],
+        "calls": [],
     }
+    rows = [_call(call, controls) for call in calls]
+    if most_bytes is not None:
+        kept = {inspected, named}
+        room = most_bytes - size_of(shown) - REVISION_BYTES
+        rows = _that_fit(rows, [_beside(call, inspected) for call in calls], room, kept)
+    shown["calls"], shown["more"] = rows, more + len(calls) - len(rows)
     shown["revision"] = revision_of(shown)
-    for call, given in zip(calls, shown["calls"], strict=True):
-        if call.receipt.attempt_id == inspected:
-            given["arguments"] = call.receipt.arguments
+    arguments = {call.receipt.attempt_id: call.receipt.arguments for call in calls}
+    for row in rows:
+        if row["attemptId"] == inspected:
+            row["arguments"] = arguments[row["attemptId"]]
     return shown
+
+
+def size_of(value: Any) -> int:
+    """Bytes of a value as it is sent."""
+    return len(json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+
+def _beside(call: CallFacts, inspected: str | None) -> int:
+    """Bytes that come to a call after its facts: its name on surfaces, and its arguments once inspected."""
+    named = size_of(call.receipt.arguments_display or "") + NAME_BYTES
+    return named + (size_of(call.receipt.arguments) if call.receipt.attempt_id == inspected else 0)
+
+
+def _that_fit(
+    rows: Sequence[dict[str, Any]], beside: Sequence[int], room: int, kept: Collection[str | None]
+) -> list[dict[str, Any]]:
+    """The rows for which there is room, in their order; those that are to be kept come first."""
+    sizes = [size_of(row) + more + SEPARATOR_BYTES for row, more in zip(rows, beside, strict=True)]
+    left = room - sum(size for row, size in zip(rows, sizes, strict=True) if row["attemptId"] in kept)
+    found, full = [], False
+    for row, size in zip(rows, sizes, strict=True):
+        if row["attemptId"] in kept:
+            found.append(row)
+            continue
+        full = full or size > left
+        if not full:
+            found.append(row)
+            left -= size
+    return found
 
 
 def revision_of(shown: Mapping[str, Any]) -> str:

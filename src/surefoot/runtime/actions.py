@@ -188,11 +188,14 @@ class Actions:
 
     # Snapshot ---------------------------------------------------------------------------------
 
-    def snapshot(self, *, inspected: str | None = None) -> dict[str, Any]:
-        """The facts of every open call and of those resolved last, as JSON (TR-139)."""
-        book = self.session.book
+    def snapshot(self, *, inspected: str | None = None, named: str | None = None) -> dict[str, Any]:
+        """The facts of every open call and of those resolved last, as JSON (TR-139).
+
+        What no bound may leave out is `named`, or was just `inspected`.
+        """
+        book, limits = self.session.book, self._limits
         receipts, more = select(
-            book, calls=self._limits.snapshot_calls, resolved=self._limits.snapshot_resolved
+            book, calls=limits.snapshot_calls, resolved=limits.snapshot_resolved, named=inspected or named
         )
         newest = self.session.newest_turn
         facts = SessionFacts(
@@ -206,7 +209,14 @@ class Actions:
         )
         calls = [self._call_facts(receipt) for receipt in receipts]
         return snapshot(
-            facts, self._controls(), calls, statistics=book.statistics(), more=more, inspected=inspected
+            facts,
+            self._controls(),
+            calls,
+            statistics=book.statistics(),
+            more=more,
+            inspected=inspected,
+            named=named,
+            most_bytes=limits.snapshot_bytes,
         )
 
     def _call_facts(self, receipt: Receipt) -> CallFacts:
@@ -252,7 +262,7 @@ class Actions:
             before = self._parked.get(receipt.attempt_id)
             self._parked[receipt.attempt_id] = (request, caller)
             replaced = {} if before is None else {"replaces": str(before[0]["action"])}
-            return Answer(200, {**self.snapshot(), **replaced})
+            return Answer(200, {**self.snapshot(named=receipt.attempt_id), **replaced})
         if action is Action.INSPECT:
             return await self._inspect(receipt)
         if action is Action.RETRY:
@@ -282,7 +292,7 @@ class Actions:
         except LedgerError as error:
             return storage_failed(error)
         if code is None:
-            return Answer(200, self.snapshot())
+            return Answer(200, self.snapshot(named=receipt.attempt_id))
         now = self.session.book.get(receipt.attempt_id)
         return self._refused(Admission(code), now)
 
@@ -307,13 +317,12 @@ class Actions:
         *,
         bulk: bool = False,
     ) -> Admission:
-        revision = request.get("revision")
         press = Press(
             action,
             inspection_id=request.get("inspectionId"),
             session_matches=request.get("sessionPath") == self.policy.session_path,
             epoch_current=str(request.get("runtimeEpoch")) == str(self.session.epoch),
-            revision=self._judge_revision(revision, strict=bulk or action is Action.RETRY),
+            revision=self._judge_revision(request, strict=bulk or action is Action.RETRY),
             bulk=bulk,
             not_a_person=None if action is Action.INSPECT else self._not_a_person(caller, receipt),
         )
@@ -324,11 +333,17 @@ class Actions:
             return caller.not_a_person
         return assured(caller, receipt, self.policy.assurance)
 
-    def _judge_revision(self, revision: Any, *, strict: bool) -> str:
-        if not revision:
+    def _judge_revision(self, request: Mapping[str, Any], *, strict: bool) -> str:
+        if not request.get("revision"):
             return "missing"
         # A single press is judged by its own attempt's facts, so the whole snapshot need not be made for it.
-        return "current" if not strict or revision == self.snapshot()["revision"] else "stale"
+        return "current" if not strict or self._is_current(request) else "stale"
+
+    def _is_current(self, request: Mapping[str, Any]) -> bool:
+        """Whether one of the snapshots that may have been shown for this press would be the same now."""
+        name = request.get("attemptId")
+        forms: tuple[dict[str, Any], ...] = ({}, {"named": name}, {"inspected": name})
+        return any(request["revision"] == self.snapshot(**form)["revision"] for form in forms)
 
     def _refused(self, admitted: Admission, receipt: Receipt | None) -> Answer:
         body: dict[str, Any] = {"code": admitted.code or "attempt_unknown", "message": admitted.code}
@@ -390,7 +405,7 @@ class Actions:
             # A result came between the look and the commit: the call is open no more (TR-131).
             code = "already_resolved" if answer.code.startswith("illegal_") else answer.code
             return self._refused(Admission(code), now)
-        return Answer(200, self.snapshot())
+        return Answer(200, self.snapshot(named=pairs[0][0].attempt_id))
 
     def _resolution(
         self, action: Action, inspection_id: str | None, request: Mapping[str, Any], caller: Caller

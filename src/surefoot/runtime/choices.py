@@ -29,7 +29,7 @@ class Choices:
     def __init__(self, session: Session, supervision: Supervision, session_path: str) -> None:
         self.adopted: dict[str, Any] = {}
         """Attempt → task that waits for the end of an adopted command."""
-        self.snapshot: Callable[[], Mapping[str, Any]] = dict
+        self.snapshot: Callable[..., Mapping[str, Any]] = lambda **_: {}
         self._session = session
         self._supervision = supervision
         self._session_path = session_path
@@ -71,15 +71,15 @@ class Choices:
     async def _carry_out(self, choice: str, receipt: Receipt, caller: Caller) -> Answer:
         if choice == "leave":
             await self._note(receipt, {"left": _who(caller, self._session.scheduler.now_ms())})
-            return self._answer({"choice": choice})
+            return self._answer(receipt, {"choice": choice})
         if choice == "adopt":
             if receipt.attempt_id not in self.adopted:
                 work = self._session.scheduler.spawn(self._adopt(receipt), f"adopt {receipt.attempt_id}")
                 self.adopted[receipt.attempt_id] = work
-            return self._answer({"choice": choice})
+            return self._answer(receipt, {"choice": choice})
         killed = await self.end(receipt, _who(caller, self._session.scheduler.now_ms()))
         await self._settle(receipt)
-        return self._answer({"choice": choice, **killed})
+        return self._answer(receipt, {"choice": choice, **killed})
 
     async def end(self, receipt: Receipt, who: Mapping[str, Any]) -> dict[str, Any]:
         """End a command and all it left, and note what is proven of that; its call stays as it was."""
@@ -122,8 +122,8 @@ class Choices:
             if found:
                 await self._session.append(*found)
 
-    def _answer(self, process: Mapping[str, Any]) -> Answer:
-        return Answer(200, {**self.snapshot(), "process": dict(process)})
+    def _answer(self, receipt: Receipt, process: Mapping[str, Any]) -> Answer:
+        return Answer(200, {**self.snapshot(named=receipt.attempt_id), "process": dict(process)})
 
 
 def _is_background(receipt: Receipt) -> bool:

@@ -5,8 +5,9 @@ end for commands. Does not own: the rules (`core.admission`), what the kernel sa
 process (`tools.processes.ancestry`), words (`words`).
 Promises: surface:same-story. It lets in what the kernel names as the same user, and decides nothing itself.
 
-One JSON object a line, each answered by one: `{"do": "snapshot"}`, `{"do": "act", "request": …}`,
-`{"do": "process", "request": …}`, `{"do": "wait", "attemptId": …}`; answers are `{"status", "body"}`.
+One JSON object a line, each answered by one: `{"do": "snapshot"}` (with an `attemptId` that call is in it,
+however many there are), `{"do": "act", "request": …}`, `{"do": "process", "request": …}`,
+`{"do": "wait", "attemptId": …}`; answers are `{"status", "body"}`.
 Linux only: elsewhere the kernel names no peer, so there is no socket and a command is `not_owner`.
 """
 
@@ -42,7 +43,7 @@ _CREDENTIALS = struct.Struct("3i")
 class Served(Protocol):
     """What a session offers on its socket; `running.Desk` does."""
 
-    def snapshot(self) -> Mapping[str, Any]: ...
+    def snapshot(self, named: str | None = None) -> Mapping[str, Any]: ...
 
     async def press(self, request: Mapping[str, Any], caller: Caller) -> Answer: ...
 
@@ -167,7 +168,8 @@ class Control:
     async def _done(self, message: Mapping[str, Any], peer: Peer) -> Answer:
         do, request = message.get("do"), message.get("request")
         if do == "snapshot":
-            return Answer(200, self._desk.snapshot())
+            named = message.get("attemptId")
+            return Answer(200, self._desk.snapshot(named if isinstance(named, str) else None))
         if do == "wait" and isinstance(message.get("attemptId"), str):
             return await self._decided(message["attemptId"])
         if do not in ("act", "process") or not isinstance(request, dict):
@@ -190,7 +192,7 @@ class Control:
             code = self._dropped.get(attempt_id)
             if code is not None:
                 return _refused(code, 409)
-            shown = self._desk.snapshot()
+            shown = self._desk.snapshot(attempt_id)
             call = next((one for one in shown["calls"] if one["attemptId"] == attempt_id), None)
             if call is None or call["resolution"] is not None or not call["open"]:
                 return Answer(200, shown)

@@ -195,6 +195,14 @@ SENTENCES: Mapping[str, Texts] = {
         "进一步检查（会访问 {host}）",
         "進一步檢查（會連到 {host}）",
     ),
+    "left_out": (
+        "{n} more calls are not listed here; surefoot recover show ID shows any of them, and limits.snapshot_calls "
+        "and limits.snapshot_bytes say how many are listed.",
+        "还有 {n} 个调用未在此列出；surefoot recover show ID 可查看其中任何一个，limits.snapshot_calls 和 "
+        "limits.snapshot_bytes 决定列出多少。",
+        "還有 {n} 個呼叫未在此列出；surefoot recover show ID 可查看其中任何一個，limits.snapshot_calls 和 "
+        "limits.snapshot_bytes 決定列出多少。",
+    ),
     "will_run_approved": (
         "On continue, what you allowed before the end will run: {calls}",
         "继续后将执行你在中断前已允许的调用：{calls}",

@@ -6,9 +6,11 @@ import dataclasses
 import json
 from typing import Any
 
+import pytest
+
 from surefoot.core.admission import Controls, attempt_facts
-from surefoot.core.model import ExecutorState
-from surefoot.core.snapshot import CallFacts, SessionFacts, revision_of, select, snapshot
+from surefoot.core.model import ExecutorState, Kind
+from surefoot.core.snapshot import CallFacts, SessionFacts, revision_of, select, size_of, snapshot
 
 SESSION = SessionFacts("led_x/ses_1", "7", "reach", "stop", False)
 FIELDS = [
@@ -124,3 +126,61 @@ def test_ec_7_the_snapshot_shows_the_stricter_declaration(tell: Any) -> None:
     )
     call = shown(story)["calls"][0]
     assert (call["class"], call["reach"]) == ("UNKNOWN", ["*"])
+
+
+def many(tell: Any, count: int) -> Any:
+    """A session with this many open writes, each looked at with as much evidence as is kept."""
+    story = tell()
+    for number in range(count):
+        name = f"a{number}"
+        story.unknown(name, startedAt=1)
+        look = {"id": f"ins_{number}", "state": "unknown", "evidence": {"log": "é" * 4000}}
+        story.add(Kind.INSPECTED, attemptId=name, inspection=look, proven=False)
+    return story
+
+
+def of_size(story: Any, most: int | None, **more: Any) -> dict[str, Any]:
+    receipts, left = select(story.book, named=more.get("named"))
+    alive = ExecutorState.ALIVE
+    calls = [CallFacts(one, attempt_facts(one, story.book, executor=alive), "VERIFY") for one in receipts]
+    counts = story.book.statistics()
+    return snapshot(SESSION, Controls(), calls, statistics=counts, more=left, most_bytes=most, **more)
+
+
+def test_tr_147_tr_185_two_hundred_calls_with_full_evidence_fit_and_the_rest_is_counted(tell: Any) -> None:
+    story = many(tell, 300)
+    whole, bounded = of_size(story, None), of_size(story, 2 * 1024 * 1024)
+    assert len(whole["calls"]) == 200 and whole["more"] == 100
+    assert of_size(story, size_of(whole) + 200 * 600 + 2048)["calls"] == whole["calls"], (
+        "at the bound all fit"
+    )
+    small = of_size(many(tell, 200), 1024 * 1024)
+    assert size_of(small) <= 1024 * 1024 and 0 < len(small["calls"]) < 200
+    assert len(small["calls"]) + small["more"] == 200, "what is left out is counted"
+    assert [call["attemptId"] for call in small["calls"]] == [f"a{n}" for n in range(len(small["calls"]))]
+    assert small["revision"] == revision_of(small) and size_of(bounded) <= 2 * 1024 * 1024
+
+
+@pytest.mark.parametrize("how", ["named", "inspected"])
+@pytest.mark.parametrize("attempt", ["a0", "a150", "a250"])
+def test_tr_141_tr_185_the_call_that_is_asked_about_is_in_every_snapshot(
+    tell: Any, how: str, attempt: str
+) -> None:
+    story = many(tell, 300)
+    receipts, left = select(story.book, named=attempt)
+    assert len(receipts) == 200 and left == 100 and attempt in [one.attempt_id for one in receipts]
+    shown = of_size(
+        story, 256 * 1024, named=attempt, **({"inspected": attempt} if how == "inspected" else {})
+    )
+    assert attempt in [call["attemptId"] for call in shown["calls"]] and size_of(shown) <= 256 * 1024
+    assert len(shown["calls"]) + shown["more"] == 300
+    assert ("arguments" in {key for call in shown["calls"] for key in call}) is (how == "inspected")
+
+
+def test_tr_120_tr_185_open_reads_leave_no_open_write_out(tell: Any) -> None:
+    story = tell()
+    for number in range(3):
+        story.unknown(f"r{number}", "READ_ONLY")
+    story.unknown("w")
+    receipts, left = select(story.book, calls=2)
+    assert [one.attempt_id for one in receipts] == ["w", "r0"] and left == 2

@@ -12,7 +12,10 @@ from typing import Any
 
 import pytest
 
-from surefoot.surfaces.control import ANSWER_BYTES, REFUSAL_BYTES, connected
+from surefoot.core.model import Draft, Kind
+from surefoot.surfaces.cli.running import Desk
+from surefoot.surfaces.control import ANSWER_BYTES, REFUSAL_BYTES, Control, connected
+from surefoot.testing.rig import on_disk
 
 SESSION = "ses_00000000000000000000000001"
 OTHER = "ses_00000000000000000000000002"
@@ -95,3 +98,50 @@ async def test_tr_147_what_is_too_long_or_of_another_session_is_no_answer_and_no
         with pytest.raises(OSError, match=r"owner|session"):
             await line.ask("act", request={"action": "confirm"})
     assert asked == ["act"], "a press whose answer is lost is not sent again"
+
+
+class NoTool:
+    """The parents of a peer, of which none is a tool."""
+
+    reason, ancestry = None, "full"
+
+
+def open_write(number: int) -> list[Draft]:
+    """An open write that was looked at, with as much evidence as is kept of a look."""
+    attempt = f"att_{number:026d}"
+    call = {"callId": f"cal_{number:026d}", "attemptId": attempt, "turnId": "trn_1", "position": 0}
+    began = {"attemptId": attempt, "tool": "pay", "class": "NON_IDEMPOTENT", "reach": ["*"], "startedAt": 1}
+    look = {"id": f"ins_{number:026d}", "state": "unknown", "evidence": {"log": "x" * 12_000}}
+    return [
+        Draft(Kind.DISPATCHED, {**call, "askedName": "pay", "arguments": "{}"}),
+        Draft(Kind.STARTED, began),
+        Draft(Kind.CLOSED, {"attemptId": attempt, "state": "unknown", "reason": "owner_died"}),
+        Draft(Kind.INSPECTED, {"attemptId": attempt, "inspection": look, "proven": False}),
+    ]
+
+
+async def test_tr_147_tr_185_a_session_with_two_hundred_looked_at_calls_can_be_read_and_decided_from_outside(
+    tmp_path: Path,
+) -> None:
+    folder, newest = tmp_path / "run", f"att_{199:026d}"
+    async with on_disk(tmp_path / "ledger") as crew:
+        await crew.session.append(*[draft for number in range(200) for draft in open_write(number)])
+        control = Control(folder, crew.session.session_id, Desk(None, crew.controller), lambda pid: NoTool())
+        assert await control.open()
+        try:
+            async with connected(folder, crew.session.session_id, "test") as line:
+                body = (await line.ask("snapshot")).body
+                assert body["calls"][0]["attemptId"] == f"att_{0:026d}" and body["more"] > 0
+                assert len(body["calls"]) + body["more"] == 200
+                assert newest not in [call["attemptId"] for call in body["calls"]]
+                body = (await line.ask("snapshot", attemptId=newest)).body
+                [call] = [call for call in body["calls"] if call["attemptId"] == newest]
+                request = {key: body[key] for key in ("sessionPath", "runtimeEpoch", "revision")}
+                press = {"attemptId": newest, "inspectionId": call["inspectionId"], "action": "confirm"}
+                answer = await line.ask("act", request={**request, **press})
+                assert answer.status == 200
+                [done] = [call for call in answer.body["calls"] if call["attemptId"] == newest]
+                assert done["resolution"]["kind"] == "confirmed"
+                assert (await line.ask("wait", attemptId=newest)).status == 200
+        finally:
+            await control.close()

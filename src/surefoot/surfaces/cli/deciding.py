@@ -92,6 +92,7 @@ async def _choose_one(reference: str, choice: str, given: Given) -> int:
     place, row, receipt = await reading.find_attempt(settings, reference, given.session)
     try:
         async with _desk(settings, place, row) as desk:
+            await desk.refresh(receipt.attempt_id)
             call = call_of(desk.snapshot(), receipt.attempt_id) or {"attemptId": receipt.attempt_id}
             status, body = await desk.process(choice, call)
     except SessionHeld as held:
@@ -169,9 +170,9 @@ class Distant:
         """The snapshot as last read."""
         return self._shown
 
-    async def refresh(self) -> None:
-        """Read the snapshot."""
-        answer = await self.line.ask("snapshot")
+    async def refresh(self, attempt: str | None = None) -> None:
+        """Read the snapshot, with the call of `attempt` in any case."""
+        answer = await self.line.ask("snapshot", **({} if attempt is None else {"attemptId": attempt}))
         if answer.status == 200:
             self._shown = dict(answer.body)
 
@@ -235,6 +236,7 @@ class _Terminal:
 
 async def _decide(desk: Any, verb: str, attempt: str, given: Given, look: Look) -> int:
     """Look where a look is due, ask the person for the word, press once, show the record."""
+    await desk.refresh(attempt)
     snapshot = desk.snapshot()
     call, seen = call_of(snapshot, attempt), {key: snapshot[key] for key in ("runtimeEpoch", "revision")}
     if call is None or not view.is_card(call):
@@ -274,7 +276,7 @@ async def _decide(desk: Any, verb: str, attempt: str, given: Given, look: Look) 
 async def _tell_retry(desk: Any, body: Mapping[str, Any], attempt: str, given: Given, look: Look) -> int:
     """It began; in a session of our own its outcome is waited for, elsewhere it follows there (TR-138)."""
     await desk.settled(attempt)
-    await desk.refresh()
+    await desk.refresh(attempt)
     if not given.as_json:
         complain([say("retry_began", look.language, attempt=view.short_id(attempt))])
     _show_done(desk.snapshot() or body, attempt, given, look)

@@ -158,11 +158,13 @@ def _say_snapshots(snapshots: Sequence[Mapping[str, Any]], language: str) -> Non
 def _list_lines(snapshots: Sequence[Mapping[str, Any]], look: Look, *, resolved: bool) -> list[str]:
     rows: list[list[str]] = []
     resources: list[str] = []
+    left_out: list[str] = []
     ids = [call["attemptId"] for one in snapshots for call in one["calls"]]
     for one in snapshots:
         for call in one["calls"]:
             if _listed(call, resolved):
                 rows.append(_list_row(call, ids, look))
+        left_out += _left_out(one, look, resolved=resolved)
         resources += [
             view.foreseen_line(call, look.language, ascii_only=look.ascii_only, others=ids)
             for call in one["foreseen"]
@@ -171,7 +173,14 @@ def _list_lines(snapshots: Sequence[Mapping[str, Any]], look: Look, *, resolved:
     resources += view.background_lines(
         running, look.language, boot_ms=kernel.boot_ms(), ascii_only=look.ascii_only
     )
-    return [*headed(rows, "head_calls", look.language), *resources]
+    return [*headed(rows, "head_calls", look.language), *left_out, *resources]
+
+
+def _left_out(snapshot: Mapping[str, Any], look: Look, *, resolved: bool) -> list[str]:
+    """How many calls a bound of the snapshot leaves out of the list, and how to see them (TR-185)."""
+    shown_open = sum(1 for call in snapshot["calls"] if call["open"])
+    hidden = snapshot["more"] if resolved else snapshot["statistics"]["unknown"] - shown_open
+    return [say("left_out", look.language, n=hidden)] if snapshot["more"] and hidden > 0 else []
 
 
 def _list_row(call: Mapping[str, Any], ids: Sequence[str], look: Look) -> list[str]:
@@ -258,7 +267,7 @@ def _read_call(reference: str, session: str | None = None) -> tuple[dict[str, An
 
     async def work() -> dict[str, Any]:
         place, row, receipt = await reading.find_attempt(settings, reference, session)
-        snapshot = await reading.read_snapshot(place, row, settings)
+        snapshot = await reading.read_snapshot(place, row, settings, named=receipt.attempt_id)
         return {"snapshot": snapshot, "attempt": receipt.attempt_id}
 
     found = reading.read(work)

@@ -189,14 +189,16 @@ class Desk:
 
     app: Any
     controller: Any
+    _about: str | None = None
 
-    async def refresh(self) -> None:
-        """Nothing to fetch: this process owns the session."""
+    async def refresh(self, attempt: str | None = None) -> None:
+        """Nothing to fetch: this process owns the session. The call of `attempt` is shown from now in any case."""
+        self._about = attempt
 
-    def snapshot(self) -> dict[str, Any]:
-        """The snapshot, with the line that names each call."""
+    def snapshot(self, named: str | None = None) -> dict[str, Any]:
+        """The snapshot, with the line that names each call; the `named` one is in it, however many there are."""
         book = self.controller.session.book
-        value = self.controller.actions.snapshot()
+        value = self.controller.actions.snapshot(named=named or self._about)
         return with_summaries(value, self._receipts(value, book))
 
     def _receipts(self, value: dict[str, Any], book: Any) -> dict[str, Any]:
@@ -213,7 +215,7 @@ class Desk:
         method: str = "command",
     ) -> tuple[int, dict[str, Any]]:
         """Press once. The request names the call as it was on screen (UX-86)."""
-        now = self.controller.actions.snapshot()
+        now = self.controller.actions.snapshot(named=str(call["attemptId"]))
         request = {
             "sessionPath": now["sessionPath"],
             "runtimeEpoch": now["runtimeEpoch"],
@@ -230,7 +232,7 @@ class Desk:
         self, choice: str, call: Mapping[str, Any], *, channel: str = "cli", method: str = "command"
     ) -> tuple[int, dict[str, Any]]:
         """Adopt, kill or leave what a call left running."""
-        now = self.controller.actions.snapshot()
+        now = self.controller.actions.snapshot(named=str(call["attemptId"]))
         request = {
             "sessionPath": now["sessionPath"],
             "runtimeEpoch": now["runtimeEpoch"],
@@ -241,7 +243,9 @@ class Desk:
         answer = await self.choose(request, caller_here(channel, method))
         if answer.status == 200 and choice == "adopt":
             await self.controller.actions.choices.ended(call["attemptId"])
-            answer = Answer(200, {**self.snapshot(), "process": answer.body["process"]})
+            answer = Answer(
+                200, {**self.snapshot(str(request["attemptId"])), "process": answer.body["process"]}
+            )
         return answer.status, dict(answer.body)
 
     async def settled(self, attempt: str) -> None:
