@@ -57,7 +57,7 @@ def test_case_d02_nothing_is_acknowledged_that_is_not_stored(site: Site, where: 
     pays(site)
     seam = f"{where}.before"
     strike = {"do": "disk", "operation": "write", "lasting": True}
-    ended = site.run(prompts=("go",), kill_at=1, only=(seam,), strike=strike, blow=Blow(1.5))
+    ended = site.run(prompts=("go",), kill_at=1, only=(seam,), strike=strike, blow=Blow(0.8))
     assert seam in ended.seams
     turns = ended.report.get("turns", [])
     assert all(turn["status"] != "completed" for turn in turns)
@@ -70,7 +70,7 @@ def test_case_d02_nothing_is_acknowledged_that_is_not_stored(site: Site, where: 
 
 def test_case_d03_a_pause_that_cannot_be_stored_is_shown_to_nobody(site: Site) -> None:
     site.script({"calls": [call("ask_user", question="Which colour?")]}, TELLS)
-    at = {"kill_at": 1, "only": ("append[question]", "asked"), "strike": FULL, "blow": Blow(1.5)}
+    at = {"kill_at": 1, "only": ("append[question]", "asked"), "strike": FULL, "blow": Blow(0.8)}
     ended = site.run(prompts=("go",), answers=("blue",), **at)
     assert ended.seams[0] == "append[question].before" and "asked" not in ended.seams
 

@@ -145,7 +145,7 @@ GHOSTS = {"d1": "append[assistant]", "d6": STARTED, "d8": CLOSED, "decision": RE
 @pytest.mark.parametrize("where", sorted(GHOSTS))
 def test_tr_187_a_ghost_frame_is_judged_once_and_the_same_ever_after(site: Site, where: str) -> None:
     seam = f"{GHOSTS[where]}.before"
-    at = {"kill_at": 1, "only": (seam,), "strike": FSYNC_LASTING, "blow": Blow(1.2)}
+    at = {"kill_at": 1, "only": (seam,), "strike": FSYNC_LASTING, "blow": Blow(0.8)}
     if where == "decision":
         dead_in(site, "tool[pay].after_effect")
         site.again(verify=False)

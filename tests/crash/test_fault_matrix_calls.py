@@ -310,7 +310,7 @@ def test_tr_186_f6_a_close_that_fails_is_withheld_and_written_again(
 def test_tr_186_f6_a_close_that_never_becomes_durable_is_shown_to_nobody(
     site: Site, strike: dict[str, Any]
 ) -> None:
-    ended = struck(site, f"{CLOSED}.before", strike, blow=Blow(1.2))
+    ended = struck(site, f"{CLOSED}.before", strike, blow=Blow(0.8))
     assert ended.returncode == -signal.SIGKILL and effects(site) == 1
     asked = site.equipment.emulator.requests()[-1].json()["messages"]
     assert [message["role"] for message in asked].count("tool") == 0

@@ -182,21 +182,18 @@ def test_tr_186_f15_an_owner_that_cannot_renew_ends_its_bodies_inside_the_lease(
     site.script({"calls": [call("pay", label=site.label)]}, TELLS)
     leases = {"limits.lease_seconds": 1.5, "limits.lease_renewal_seconds": 0.4}
     at = {"kill_at": 2, "only": ("renew.before",), "strike": FSYNC_LASTING}
-    since = time.monotonic()
-    ended = site.run(prompts=("go",), flags=leases, blow=Blow(4.0), **at)
-    took = time.monotonic() - since
+    ended = site.run(prompts=("go",), flags=leases, blow=Blow(3.0), **at)
     site.equipment.sink.switch(reply="now")
     site.equipment.sink.release()
     assert ended.seams[:2] == ["renew.before"] * 2 and effects(site) == 1
     assert site.again(verify=False).report["receipts"][0]["state"] == "unknown"
     assert ended.returncode != 0 or ended.report["receipts"][0]["state"] in ("started", "unknown")
-    assert took < 10
 
 
 @pytest.mark.parametrize("seam", ["append[question].before", "append[answer].before"])
 def test_tr_186_f16_a_failed_sync_under_a_question_or_answer_is_no_consent(site: Site, seam: str) -> None:
     site.script(ASKS, TELLS)
-    at = {"kill_at": 1, "only": (seam,), "strike": FSYNC_LASTING, "blow": Blow(1.5)}
+    at = {"kill_at": 1, "only": (seam,), "strike": FSYNC_LASTING, "blow": Blow(0.8)}
     ended = site.run(prompts=("go",), answers=("blue",), **at)
     assert ended.seams == [seam]
     opened = site.again()

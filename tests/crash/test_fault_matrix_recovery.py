@@ -357,7 +357,7 @@ def test_tr_186_f16_killed_after_the_answer_is_durable_nobody_is_asked_again(sit
 @pytest.mark.parametrize("seam", ["append[question].before", "append[answer].before"])
 def test_tr_186_f16_a_question_or_answer_that_cannot_be_written_is_no_consent(site: Site, seam: str) -> None:
     site.script(ASKS, TELLS)
-    ended = site.run(prompts=("go",), answers=("blue",), kill_at=1, only=(seam,), strike=FULL, blow=Blow(1.5))
+    ended = site.run(prompts=("go",), answers=("blue",), kill_at=1, only=(seam,), strike=FULL, blow=Blow(0.8))
     assert ended.seams == [seam]
     opened = site.again()
     assert "blue" not in str(opened.report["said"]) and opened.report["receipts"][0]["state"] != "succeeded"

@@ -20,7 +20,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ from surefoot.tools.processes import kernel
 
 MARK = "CRASH_TEST_RUN"
 """The variable by which descendants of a child are found again; commands do not get variables of ours."""
+_SEAM_SECONDS = 60.0
+"""How long a blow waits for its seam."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,11 @@ class ChildFailed(AssertionError):
 
 @dataclass(frozen=True, slots=True)
 class Blow:
-    """A signal from outside, `seconds` after the start of a child, whatever it does then."""
+    """A signal from outside, whatever the child does then.
+
+    It falls `seconds` after the child reached the seam its spec has chosen, however long the machine took to
+    come there; after the start when none is chosen. It never falls on a child that ended before.
+    """
 
     seconds: float
     number: int = signal.SIGKILL
@@ -96,11 +102,12 @@ def run_child(
     errors = directory / f"stderr-{run}.txt"
     errors.touch()
     environ = {**os.environ, MARK: str(directory)}
+    strike = _Strike(blow, trace if spec.kill_at is not None else None)
     if nursery is not None:
-        returncode = _run_forked(nursery, path, errors, environ, seconds, blow)
+        returncode = _run_forked(nursery, path, errors, environ, seconds, strike)
     else:
         command = [*prefix, sys.executable, "-m", "surefoot.testing.child", str(path)]
-        returncode = _run_started(command, errors, environ, seconds, blow)
+        returncode = _run_started(command, errors, environ, seconds, strike)
     return _ended(returncode, trace, report, errors, spec, blow)
 
 
@@ -140,39 +147,56 @@ def _number(directory: Path) -> int:
     return sum(1 for _ in directory.glob("spec-*.json"))
 
 
+@dataclass(frozen=True, slots=True)
+class _Strike:
+    blow: Blow | None
+    seam_in: Path | None
+    """The trace that the chosen seam will stand in."""
+
+    def fall(self, pid: int, has_ended: Callable[[float], bool]) -> None:
+        """Send the blow; `has_ended` waits so many seconds for the child's end and tells whether it came."""
+        blow, until = self.blow, time.monotonic() + _SEAM_SECONDS
+        if blow is None:
+            return
+        while self.seam_in is not None and read_trace(self.seam_in)[1] is None:
+            if has_ended(0.01) or time.monotonic() > until:
+                break
+        if not has_ended(blow.seconds):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, blow.number)
+
+
 def _run_forked(
-    nursery: Nursery, path: Path, errors: Path, environ: dict[str, str], seconds: float, blow: Blow | None
+    nursery: Nursery, path: Path, errors: Path, environ: dict[str, str], seconds: float, strike: _Strike
 ) -> int:
     pid = nursery.start(path, errors=errors, environ=environ)
     try:
-        if blow is not None:
-            _strike(blow, pid)
+        strike.fall(pid, lambda wait: nursery.has_ended(pid, wait))
         return nursery.wait(pid, seconds)
     finally:
         kill_group(pid)
 
 
 def _run_started(
-    command: list[str], errors: Path, environ: dict[str, str], seconds: float, blow: Blow | None
+    command: list[str], errors: Path, environ: dict[str, str], seconds: float, strike: _Strike
 ) -> int:
     null = subprocess.DEVNULL
     with errors.open("wb") as stderr:
         process = subprocess.Popen(
             command, stdin=null, stdout=null, stderr=stderr, start_new_session=True, env=environ
         )
+
+        def has_ended(wait: float) -> bool:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(wait)
+            return process.returncode is not None
+
         try:
-            if blow is not None:
-                _strike(blow, process.pid)
+            strike.fall(process.pid, has_ended)
             return process.wait(seconds)
         finally:
             kill_group(process.pid)
             process.wait()
-
-
-def _strike(blow: Blow, pid: int) -> None:
-    time.sleep(blow.seconds)
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, blow.number)
 
 
 def leftovers(directory: Path, *, below: bool = False) -> list[int]:

@@ -87,15 +87,21 @@ class Nursery:
 
     def wait(self, pid: int, seconds: float) -> int:
         """The return code of a child, negative for a signal. Raises `subprocess.TimeoutExpired`."""
+        if not self.has_ended(pid, seconds):
+            kill_group(pid)
+            raise subprocess.TimeoutExpired(f"child {pid}", seconds)
+        self._running.discard(pid)
+        return self._ended.pop(pid)
+
+    def has_ended(self, pid: int, seconds: float) -> bool:
+        """Whether a child ends within `seconds`; `wait` gives its return code."""
         until = time.monotonic() + seconds
         while pid not in self._ended:
             word = self._line(until - time.monotonic())
             if not word:
-                kill_group(pid)
-                raise subprocess.TimeoutExpired(f"child {pid}", seconds)
+                return False
             self._take(word)
-        self._running.discard(pid)
-        return self._ended.pop(pid)
+        return True
 
     def _take(self, word: str) -> None:
         _, pid, code = word.split()
