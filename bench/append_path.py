@@ -34,9 +34,9 @@ from surefoot.core.history import Message
 from surefoot.ledger import claims, sqlite
 from surefoot.providers import contracts
 from surefoot.providers.chat import ChatWire
-from surefoot.providers.client import body_bytes
 from surefoot.providers.port import ModelRequest
 from surefoot.providers.projection import project
+from surefoot.providers.shaping import body_bytes
 
 LENGTHS = (100, 1_000, 10_000)
 AIM = 1.5

@@ -30,7 +30,8 @@ from bench.prompt_ab.trial import Stand, run_trial
 from surefoot.config import load_settings, read_key
 from surefoot.errors import SurefootError
 from surefoot.providers import contracts
-from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.client import Client
+from surefoot.providers.endpoints import Endpoint
 from surefoot.providers.projection import WIRES
 from surefoot.testing.emulator.server import Emulator
 

@@ -25,8 +25,9 @@ from surefoot.app import SYSTEM, App, Parts, open_app
 from surefoot.config import load_settings
 from surefoot.core.model import Receipt, State
 from surefoot.errors import SurefootError
-from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.client import Client
 from surefoot.providers.contracts import Contract
+from surefoot.providers.endpoints import Endpoint
 from surefoot.providers.port import Reply, ToolSpec, Wire
 from surefoot.runtime.controller import Parked, TurnEnd
 from surefoot.runtime.models import EndpointModel

@@ -34,7 +34,8 @@ from surefoot.ledger.places import OWNERS, PROCESSES, ledger_files
 from surefoot.ledger.port import Held, Ledger, SessionRow
 from surefoot.offering import built_in_tools, judged, packs_in_use
 from surefoot.providers import contracts
-from surefoot.providers.client import Client, Endpoint, place_of
+from surefoot.providers.client import Client
+from surefoot.providers.endpoints import Endpoint, place_of
 from surefoot.providers.hosted import enabled
 from surefoot.providers.port import ToolSpec
 from surefoot.providers.projection import WIRES

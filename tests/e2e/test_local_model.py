@@ -13,7 +13,8 @@ from surefoot.core.history import AssistantWords, CallAsked, ResultGiven, UserWo
 from surefoot.errors import ExtraMissing, ProviderCredentials, UsageError
 from surefoot.providers import contracts, local
 from surefoot.providers.chat import ChatWire
-from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.client import Client
+from surefoot.providers.endpoints import Endpoint
 from surefoot.providers.local import LocalServer
 from surefoot.providers.port import ModelRequest, ToolSpec
 

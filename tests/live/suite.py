@@ -26,9 +26,11 @@ from surefoot.config import load_settings
 from surefoot.core.model import TurnStatus
 from surefoot.errors import ProviderError, SurefootError
 from surefoot.providers import contracts
-from surefoot.providers.client import Client, Endpoint, Frozen, body_bytes
+from surefoot.providers.client import Client
+from surefoot.providers.endpoints import Endpoint, Frozen
 from surefoot.providers.port import Reply, ToolSpec
 from surefoot.providers.projection import WIRES
+from surefoot.providers.shaping import body_bytes
 from surefoot.runtime.controller import TurnEnd
 from surefoot.runtime.models import EndpointModel
 

@@ -2,8 +2,8 @@
 
 Owns: one request per call and never another (no re-request, no redirect), time
 limits, the proxy rule, reading replies and refusals, and what may be told of them.
-Does not own: the JSON (`chat`), what a refusal means (`diagnosis`), whether to ask
-again (`runtime.controller`, with `diagnosis.next_wait`).
+Does not own: the request and whether it may leave (`endpoints`), the JSON (`chat`), what a refusal
+means (`diagnosis`), whether to ask again (`runtime.controller`, with `diagnosis.next_wait`).
 
 A cancel closes the connection at once. The key and the provider's words stand in
 no error. `httpx2` is imported with the first request.
@@ -14,121 +14,40 @@ from __future__ import annotations
 import asyncio
 import dataclasses
 import email.utils
-import hashlib
-import ipaddress
-import re
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.parse import SplitResult
 
-from surefoot.core.lifecycle import Book
 from surefoot.errors import (
     ProviderCredentials,
     ProviderError,
     ProviderNonsense,
     ProviderRefused,
     ProviderUnreachable,
-    SettingsError,
 )
 from surefoot.providers.diagnosis import BODY_BYTES, certainty, clean_trace, diagnose, error_of
+from surefoot.providers.endpoints import (
+    Endpoint,
+    Frozen,
+    bad_url,
+    freeze,
+    is_loopback,
+    own_headers,
+    place_of,
+    refuse_locally,
+    request_path,
+)
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, Wire
-from surefoot.providers.projection import InForce, project
-from surefoot.providers.rules import Finding, check, refusing
-from surefoot.providers.shaping import body_bytes, lacks_carrier
+from surefoot.providers.rules import check
+from surefoot.providers.shaping import lacks_carrier
 from surefoot.providers.sources import searches
 
 if TYPE_CHECKING:
     import httpx2
 
 _REPLY_BYTES = 256 << 20
-_HEADER_NAME = re.compile(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
-
-
-@dataclass(frozen=True, slots=True)
-class EndpointLimits:
-    """Time limits of one request."""
-
-    connect_seconds: float = 10.0
-    first_byte_seconds: float = 300.0
-    """From the request's end to the first byte of the reply; a large prompt is read meanwhile."""
-    idle_seconds: float = 120.0
-    """Between two pieces of the reply; keep-alives count (S-36)."""
-    total_seconds: float = 1800.0
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """One model server as the owner declared it. Nothing here is guessed from a name."""
-
-    name: str
-    url: str
-    """Without the wire's path, e.g. `https://llm.example.net/v1`."""
-    wire: str
-    contract: str
-    """Id of its contract."""
-    model: str
-    key: Callable[[], str | None] | None = field(default=None, repr=False)
-    """Called for each request; None for a server without a key."""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    limits: EndpointLimits = EndpointLimits()
-    reasoning_protocol: str | None = None
-    lasting_url: str | None = None
-    """What stands for this server in an incident's scope where `url` changes with every start (PR-19)."""
-
-    @property
-    def shown_url(self) -> str:
-        """The URL without user info and query, for messages."""
-        parts = urlsplit(self.url)
-        host = parts.hostname or ""
-        host = f"[{host}]" if ":" in host else host
-        place = f"{host}:{parts.port}" if parts.port else host
-        return urlunsplit((parts.scheme, place, parts.path, "", ""))
-
-
-@dataclass(frozen=True, slots=True)
-class Frozen:
-    """One request made ready: what is asked, as JSON and as the bytes that will leave."""
-
-    request: ModelRequest
-    body: Mapping[str, Any]
-    content: bytes
-    findings: tuple[Finding, ...] = ()
-    """What the validator finds in it."""
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of the bytes, in hex."""
-        return hashlib.sha256(self.content).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What is known beside the messages of a request: the receipts, and the repair that is in force."""
-
-    receipts: Book = field(default_factory=Book)
-    repair: InForce | None = None
-
-
-def freeze(
-    endpoint: Endpoint,
-    wire: Wire,
-    contract: Mapping[str, Any],
-    request: ModelRequest,
-    known: Known | None = None,
-) -> Frozen:
-    """Make a request ready through the one door of the projection. Deterministic: same input, same bytes."""
-    request = dataclasses.replace(request, endpoint=endpoint.name)
-    given = known or Known()
-    made = project(request.messages, given.receipts, contract, given.repair, request=request, wire=wire)
-    return Frozen(made.request, made.body, body_bytes(made.body), made.findings)
-
-
-def request_path(endpoint: Endpoint, wire: Wire) -> str:
-    """The path a request goes to, without query, at most 512 characters (PR-15)."""
-    return (urlsplit(endpoint.url).path.rstrip("/") + wire.path)[:512]
 
 
 def _hear_validator(error: ProviderError, body: Mapping[str, Any], contract: Mapping[str, Any]) -> None:
@@ -138,8 +57,6 @@ def _hear_validator(error: ProviderError, body: Mapping[str, Any], contract: Map
     findings = [(one.rule, one.kind) for one in check(body, contract)]
     heard = certainty(str(error.facts.get("kind")), error.facts.get("status"), findings)
     error.facts |= {"kind": heard.kind, "certainty": heard.word, "rules": list(heard.rules)}
-    if heard.notes:
-        error.facts["notes"] = list(heard.notes)
     if heard.notes:
         error.facts["notes"] = list(heard.notes)
 
@@ -236,32 +153,6 @@ class Client:
         return self._open[kind]
 
 
-def place_of(name: str, url: str) -> SplitResult:
-    """The URL of an endpoint in parts.
-
-    Raises:
-        ProviderUnreachable: it is no HTTP address.
-    """
-    try:
-        parts = urlsplit(url)
-        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
-            return parts
-    except ValueError:
-        pass  # brackets or a port that are none; told below
-    raise _bad_url(name)
-
-
-def _bad_url(name: str) -> ProviderError:
-    return ProviderUnreachable(
-        f"The URL of endpoint {name!r} is not one that can be asked; it must begin with "
-        "http:// or https:// and name a host.",
-        next_command="surefoot config show",
-        kind="transport",
-        transport_code="bad_url",
-        transient=False,
-    )
-
-
 def _bad_surroundings() -> ProviderError:
     return ProviderUnreachable(
         "The proxy or certificate settings of the environment cannot be used (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, "
@@ -269,55 +160,6 @@ def _bad_surroundings() -> ProviderError:
         next_command="surefoot doctor",
         kind="transport",
         transport_code="proxy",
-        transient=False,
-    )
-
-
-def _own_headers(endpoint: Endpoint) -> dict[str, str]:
-    """The headers the owner declared.
-
-    Raises:
-        SettingsError: one cannot stand in a request; named without its value, which may be secret.
-    """
-    for name, value in endpoint.headers.items():
-        if not _HEADER_NAME.match(name) or not value.isascii() or not value.isprintable():
-            raise SettingsError(
-                f"Header {name!r} of endpoint {endpoint.name!r} holds characters no header can carry.",
-                next_command="surefoot config show",
-            )
-    return {name.lower(): value for name, value in endpoint.headers.items()}
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a host name or address is this machine's own."""
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def refuse_locally(frozen: Frozen, endpoint: Endpoint) -> None:
-    """Refuse a request that its contract says would fail; it is never sent to learn that (PR-14).
-
-    Raises:
-        ProviderRefused: with `local`, the kind of the first finding and the rule ids.
-    """
-    found = refusing(list(frozen.findings))
-    if not found:
-        return
-    rules = list(dict.fromkeys(finding.rule for finding in found))[:16]
-    raise ProviderRefused(
-        f"The request was not sent: it breaks {', '.join(rules)} of the contract of endpoint {endpoint.name!r} "
-        f"(at {found[0].position}).",
-        next_command=f"surefoot contract show {endpoint.contract}",
-        kind=found[0].kind,
-        certainty="confirmed",
-        local=True,
-        status=None,
-        rules=rules,
-        endpoint=endpoint.name,
         transient=False,
     )
 
@@ -373,7 +215,7 @@ class _Exchange:
         except TimeoutError:
             raise self._clock.error() from None
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol):
-            raise _bad_url(self._endpoint.name) from None
+            raise bad_url(self._endpoint.name) from None
         except httpx2.DecodingError:
             raise ProviderNonsense(
                 f"{self._who} sent a reply that cannot be decompressed.", kind="nonsense"
@@ -390,7 +232,7 @@ class _Exchange:
         url = self._endpoint.url.rstrip("/") + self._wire.path
         headers = {
             **self._wire.headers,
-            **_own_headers(self._endpoint),
+            **own_headers(self._endpoint),
             **self._authorisation(),
             "content-type": "application/json",
         }

@@ -22,7 +22,7 @@ from typing import Any
 
 from surefoot.core.installing import Installation, install_line
 from surefoot.errors import ExtraMissing, ProviderUnreachable, UsageError
-from surefoot.providers.client import Endpoint, EndpointLimits
+from surefoot.providers.endpoints import Endpoint, EndpointLimits
 
 PROFILE = "local"
 CONTRACT = "local/chat"

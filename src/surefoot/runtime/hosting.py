@@ -18,7 +18,7 @@ from surefoot.core.history import HOSTED_REQUEST, Message
 from surefoot.core.model import Draft, EffectClass, EffectTrace, Kind, State
 from surefoot.core.redact import redact
 from surefoot.errors import ProviderCredentials, ProviderError, ProviderRefused, ProviderUnreachable
-from surefoot.providers.client import Known
+from surefoot.providers.endpoints import Known
 from surefoot.providers.port import Reply, TextDelta
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.live import Batch, Call, Looked

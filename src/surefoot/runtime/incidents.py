@@ -22,7 +22,7 @@ from surefoot.core.model import Draft, Kind, Notice
 from surefoot.errors import LedgerError, ProviderError, ProviderNonsense, ProviderRefused
 from surefoot.ledger.port import NotAppended
 from surefoot.providers import ladder, rules
-from surefoot.providers.client import Known
+from surefoot.providers.endpoints import Known
 from surefoot.providers.hosted import with_effects
 from surefoot.providers.port import Reply, TextDelta
 from surefoot.providers.projection import InForce

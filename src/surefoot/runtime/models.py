@@ -12,8 +12,9 @@ from typing import Any, Protocol, runtime_checkable
 from surefoot.core.history import Message
 from surefoot.core.model import Notice
 from surefoot.errors import ProviderError
-from surefoot.providers.client import Client, Endpoint, Frozen, Known, freeze, refuse_locally
+from surefoot.providers.client import Client
 from surefoot.providers.diagnosis import next_wait
+from surefoot.providers.endpoints import Endpoint, Frozen, Known, freeze, refuse_locally
 from surefoot.providers.hosted import enabled, with_effects
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, ToolSpec, Wire
 from surefoot.runtime.scheduler import Scheduler

@@ -16,7 +16,7 @@ from surefoot.core.history import Message
 from surefoot.errors import ProviderRefused
 from surefoot.providers import contracts
 from surefoot.providers.chat import ChatWire
-from surefoot.providers.client import Endpoint, Frozen, Known, freeze, refuse_locally
+from surefoot.providers.endpoints import Endpoint, Frozen, Known, freeze, refuse_locally
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, ToolSpec
 from surefoot.testing.played import PlayedModel
 

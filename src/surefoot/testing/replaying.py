@@ -24,7 +24,8 @@ from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import this_process
 from surefoot.ledger.places import OWNERS
 from surefoot.providers import contracts
-from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.client import Client
+from surefoot.providers.endpoints import Endpoint
 from surefoot.providers.port import ToolSpec
 from surefoot.providers.projection import WIRES
 from surefoot.providers.shaping import body_bytes

@@ -21,8 +21,9 @@ from surefoot.core.lifecycle import Book
 from surefoot.core.model import Receipt, State, TurnStatus
 from surefoot.errors import ProviderRefused
 from surefoot.providers import contracts, rules
-from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.client import Client
 from surefoot.providers.diagnosis import diagnose
+from surefoot.providers.endpoints import Endpoint
 from surefoot.providers.missing import NOT_EXECUTED, OUTCOME_UNKNOWN
 from surefoot.providers.port import ModelRequest
 from surefoot.providers.projection import WIRES, project

@@ -12,8 +12,9 @@ from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGive
 from surefoot.errors import ProviderCredentials, ProviderError, ProviderRefused, ProviderUnreachable
 from surefoot.providers import contracts
 from surefoot.providers.chat import ChatWire
-from surefoot.providers.client import Client, Endpoint, EndpointLimits
+from surefoot.providers.client import Client
 from surefoot.providers.diagnosis import next_wait
+from surefoot.providers.endpoints import Endpoint, EndpointLimits
 from surefoot.providers.port import ModelRequest, Reply, ToolSpec
 from surefoot.testing.emulator.server import Emulator
 from surefoot.testing.model import ScriptedModel, call

@@ -15,7 +15,8 @@ from surefoot.errors import ProviderCredentials, ProviderError, ProviderRefused,
 from surefoot.providers import contracts
 from surefoot.providers.anthropic import AnthropicWire
 from surefoot.providers.chat import ChatWire
-from surefoot.providers.client import Client, Endpoint, EndpointLimits
+from surefoot.providers.client import Client
+from surefoot.providers.endpoints import Endpoint, EndpointLimits
 from surefoot.providers.port import ModelRequest, Reply, ToolSpec, Wire
 from surefoot.providers.responses import ResponsesWire
 from surefoot.testing.emulator.profiles import WIRES as PROFILES

@@ -26,7 +26,8 @@ from surefoot.errors import (
 )
 from surefoot.providers import contracts
 from surefoot.providers.chat import ChatWire
-from surefoot.providers.client import Client, Endpoint, EndpointLimits, is_loopback, retry_after
+from surefoot.providers.client import Client, retry_after
+from surefoot.providers.endpoints import Endpoint, EndpointLimits, is_loopback
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, ToolSpec
 
 COMPAT = contracts.resolve("compat/chat")

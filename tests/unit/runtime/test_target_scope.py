@@ -10,7 +10,8 @@ import pytest
 from surefoot.core.incident import scope
 from surefoot.providers import contracts
 from surefoot.providers.chat import ChatWire
-from surefoot.providers.client import Client, Endpoint
+from surefoot.providers.client import Client
+from surefoot.providers.endpoints import Endpoint
 from surefoot.providers.local import LocalServer
 from surefoot.runtime.models import EndpointModel
 
