@@ -15,6 +15,7 @@ from surefoot.core.limits import Limits
 from surefoot.core.model import Draft, EffectClass, Grade, Kind, Receipt, State
 from surefoot.core.recovery import fences
 from surefoot.core.results import clock_text, result_of
+from surefoot.ledger.results import refs_of, stored_texts
 from surefoot.runtime.actions import Actions
 from surefoot.runtime.inspection import inspect
 from surefoot.runtime.tools import LiveAttempt
@@ -61,7 +62,8 @@ class Desk:
         if receipt is None:
             return None
         if receipt.state is not State.UNKNOWN:
-            return {"state": receipt.state.value, "result": result_of(receipt).text}
+            stored = await stored_texts(session.ledger, refs_of([receipt]))
+            return {"state": receipt.state.value, "result": result_of(receipt, stored=stored).text}
         if session.book.is_open(attempt_id) and self._actions.standing.is_local(receipt):
             await inspect(
                 session,

@@ -8,7 +8,6 @@ record means (`core.incident`), the requests it allows (`incidents`).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from surefoot.core import incident
@@ -16,7 +15,8 @@ from surefoot.core.canonical import make_id
 from surefoot.core.history import Message
 from surefoot.core.incident import Incident, Pressed, Refusal, Scene
 from surefoot.core.model import Draft, Kind
-from surefoot.errors import LedgerDamaged, ProviderRefused
+from surefoot.errors import ProviderRefused
+from surefoot.ledger.results import stored_texts
 from surefoot.runtime.models import Replaying
 from surefoot.runtime.session import RECORD_LOST, Session
 
@@ -31,10 +31,8 @@ class Records:
     async def messages(self) -> list[Message]:
         """The model view as it is now, stored results read in; one that is torn is told as missing."""
         history = await self.session.history()
-        for ref in history.stored_refs(self.session.book):
-            with suppress(LedgerDamaged):
-                content = await self.session.ledger.get_blob(ref)
-                history.stored[ref] = content.decode("utf-8", "surrogatepass")
+        book = self.session.book
+        history.stored |= await stored_texts(self.session.ledger, history.stored_refs(book))
         return history.messages(self.session.book)
 
     @property

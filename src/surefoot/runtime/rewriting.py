@@ -9,15 +9,15 @@ Promises: recovery:never-guess. No receipt is removed, changed or doubled.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from surefoot.core import rewriting
 from surefoot.core.history import History, Message, UserWords
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Draft, EffectClass, Entry, ExecutorState, Kind, Notice, Owner, Receipt, State
-from surefoot.errors import LedgerDamaged, ProviderError, ProviderUnreachable
+from surefoot.errors import ProviderError, ProviderUnreachable
 from surefoot.ledger.port import Held, Ledger, NotAppended
+from surefoot.ledger.results import stored_texts
 from surefoot.runtime.models import Model
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
@@ -209,9 +209,7 @@ async def fork(
     for entry in entries:
         history.apply(entry)
         book.apply(entry)
-    for ref in history.stored_refs(book):
-        with suppress(LedgerDamaged):  # a torn one is told as missing, there as here
-            history.stored[ref] = (await ledger.get_blob(ref)).decode("utf-8", "surrogatepass")
+    history.stored |= await stored_texts(ledger, history.stored_refs(book))
     position = entries[-1].position if entries else 0
     copies = [copy for receipt in _carried(book) for copy in _copies(receipt, origin_id, scheduler)]
     origin = {"sessionId": origin_id, "position": position}

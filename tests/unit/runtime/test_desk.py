@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from surefoot.core.canonical import canonical_json
+from surefoot.core.effects import Effect
 from surefoot.core.limits import Limits
 from surefoot.core.model import BarrierLevel, EffectClass, ExecutorState, Kind, State
 from surefoot.runtime.desk import Desk
 from surefoot.runtime.inspection import inspect
+from surefoot.runtime.tools import Tool
 from surefoot.testing.rig import Rig, Setup
 from surefoot.testing.simulation import Simulation, simulate
 from surefoot.testing.world import Behaviour
@@ -117,5 +119,29 @@ def test_tr_185_what_a_look_records_is_bounded_by_the_owners_settings() -> None:
             )
             assert told is not None and told["summary"] == seen["summary"][:3]
             assert told["evidence"] == kept or size <= 2
+
+    play(main)
+
+
+@pytest.mark.parametrize("torn", [False, True])
+def test_tr_153_tr_6_a_stored_result_above_one_mebibyte_is_read_for_the_model(torn: bool) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        text = "é" * (1024 * 1024) + "end"
+
+        async def body(live: Any, arguments: Any) -> str:
+            return text
+
+        crew = await rig.own(
+            Setup(tools=[Tool("look", "", {}, body=body, effect=Effect(EffectClass.READ_ONLY))])
+        )
+        receipt = await crew.call("look")
+        assert receipt.result is None and receipt.result_ref is not None
+        if torn:
+            rig.store.blobs.clear()
+        seen = await Desk(crew.actions, Limits()).inspect(receipt.attempt_id)
+        assert seen is not None and seen["state"] == "succeeded"
+        assert (seen["result"] == text) is not torn
+        assert not torn or "cannot be read now" in seen["result"]
 
     play(main)

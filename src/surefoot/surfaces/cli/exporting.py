@@ -18,8 +18,9 @@ from surefoot import __version__
 from surefoot.config import Settings
 from surefoot.core.model import EffectClass, Receipt
 from surefoot.core.redact import secret_like
-from surefoot.errors import LedgerDamaged, UsageError
+from surefoot.errors import UsageError
 from surefoot.ledger.port import Readable, SessionRow
+from surefoot.ledger.results import refs_of, stored_texts
 from surefoot.surfaces import export, view
 from surefoot.surfaces.cli import completing, reading
 from surefoot.surfaces.cli.output import complain, is_person_here, look_here, say_json, say_lines
@@ -108,15 +109,8 @@ def session_facts(row: SessionRow) -> dict[str, Any]:
 
 async def _results(ledger: Readable, receipts: list[Receipt]) -> dict[str, str]:
     """The texts of results that lie in blobs; one that is gone is left out."""
-    found: dict[str, str] = {}
-    for receipt in receipts:
-        if receipt.result is None and receipt.result_ref and receipt.result_ref not in found:
-            try:
-                content = await ledger.get_blob(receipt.result_ref)
-            except LedgerDamaged:
-                continue
-            found[receipt.result_ref] = view.clean(content.decode("utf-8", "replace"), lines=True)
-    return found
+    found = await stored_texts(ledger, refs_of(receipts))
+    return {ref: view.clean(text, lines=True) for ref, text in found.items()}
 
 
 def _keys(settings: Settings) -> set[str]:
