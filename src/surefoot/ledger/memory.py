@@ -9,7 +9,7 @@ Runs on any event loop, also one with a clock of its own: no threads, no waiting
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
 from surefoot.core.canonical import digest_bytes
@@ -139,12 +139,14 @@ class MemoryLedger(Desk):
             self._carry_out(self._find_out(str(error.facts["token"])))
         return self._verdict(uncertain)
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int | None = None, kinds: Collection[str] = ()
+    ) -> list[Entry]:
         """The entries of a session; see `port.Ledger.read`."""
         self._usable()
         kept = self._store.kept(session_id)
-        stop = None if limit is None else after + limit
-        return [_entry(kept, row) for row in kept.rows[after:stop]]
+        rows = [row for row in kept.rows[after:] if not kinds or row[3] in kinds]
+        return [_entry(kept, row) for row in rows[:limit]]
 
     async def sessions(self) -> list[SessionRow]:
         """Every session; see `port.Ledger.sessions`."""

@@ -167,8 +167,13 @@ class Shedder(Protocol):
 class Readable(Protocol):
     """The verbs that only read: what a reader and an owner of a ledger both have."""
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
-        """The entries of a session behind position `after`, in order. Takes no lock that a writer waits for."""
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int | None = None, kinds: Collection[str] = ()
+    ) -> list[Entry]:
+        """The entries of a session behind position `after`, in order; of these kinds, when there are any.
+
+        Takes no lock that a writer waits for.
+        """
         ...
 
     async def sessions(self) -> list[SessionRow]:

@@ -9,7 +9,7 @@ Its verbs never wait for anything, so whoever only reads needs no event loop, an
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Collection, Coroutine
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -67,10 +67,12 @@ class Reader:
     def _usable(self) -> None:
         check_usable(self._pid, closed=self._closed)
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int | None = None, kinds: Collection[str] = ()
+    ) -> list[Entry]:
         """The entries of a session; see `port.Ledger.read`."""
         self._usable()
-        return entries_of(self._database, session_id, after=after, limit=limit)
+        return entries_of(self._database, session_id, after=after, limit=limit, kinds=kinds)
 
     async def sessions(self) -> list[SessionRow]:
         """Every session; see `port.Ledger.sessions`."""
@@ -124,8 +126,14 @@ def known(database: Database, session_id: str) -> claims.Known:
     return found
 
 
-def entries_of(database: Database, session_id: str, *, after: int, limit: int | None) -> list[Entry]:
-    """The entries of a session behind a position."""
+def entries_of(
+    database: Database, session_id: str, *, after: int, limit: int | None, kinds: Collection[str]
+) -> list[Entry]:
+    """The entries of a session behind a position; of these kinds, when there are any."""
     start = (known(database, session_id).number << POSITION_BITS) + after
-    rows = database.rows("entries_after", start, -1 if limit is None else limit)
+    most = -1 if limit is None else limit
+    if kinds:
+        rows = database.rows("entries_of_kinds", start, most, f" {' '.join(kinds)} ")
+    else:
+        rows = database.rows("entries_after", start, most)
     return [derived.entry_of(session_id, row) for row in rows]

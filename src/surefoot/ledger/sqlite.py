@@ -16,7 +16,7 @@ import asyncio
 import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -356,11 +356,13 @@ class SqliteLedger(Desk):
                 await carry_out_aside(self._find_out(token))
         return self._verdict(uncertain)
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int | None = None, kinds: Collection[str] = ()
+    ) -> list[Entry]:
         """The entries of a session; see `port.Ledger.read`."""
         self._usable()
         return await self._off_reading(
-            lambda: reader.entries_of(self._reader, session_id, after=after, limit=limit)
+            lambda: reader.entries_of(self._reader, session_id, after=after, limit=limit, kinds=kinds)
         )
 
     async def sessions(self) -> list[SessionRow]:

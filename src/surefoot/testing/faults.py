@@ -15,7 +15,7 @@ import os
 import signal
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -130,8 +130,12 @@ class WrappedLedger:
     async def resolve(self, uncertain: Exception) -> tuple[Entry, ...] | None:
         return await self._around("resolve", "", lambda: self._inner.resolve(uncertain))
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
-        return await self._around("read", "", lambda: self._inner.read(session_id, after=after, limit=limit))
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int | None = None, kinds: Collection[str] = ()
+    ) -> list[Entry]:
+        return await self._around(
+            "read", "", lambda: self._inner.read(session_id, after=after, limit=limit, kinds=kinds)
+        )
 
     async def sessions(self) -> list[SessionRow]:
         return await self._around("sessions", "", self._inner.sessions)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -93,10 +93,12 @@ class FiledLedger(MemoryLedger):
         with self._file.held():
             return await super().resolve(uncertain)
 
-    async def read(self, session_id: str, *, after: int = 0, limit: int | None = None) -> list[Entry]:
+    async def read(
+        self, session_id: str, *, after: int = 0, limit: int | None = None, kinds: Collection[str] = ()
+    ) -> list[Entry]:
         """See `port.Ledger.read`."""
         with self._file.held():
-            return await super().read(session_id, after=after, limit=limit)
+            return await super().read(session_id, after=after, limit=limit, kinds=kinds)
 
     async def sessions(self) -> list[SessionRow]:
         """See `port.Ledger.sessions`."""

@@ -249,3 +249,14 @@ async def test_an_unknown_session_is_told_as_missing(world: Any, say: Any) -> No
     ):
         with pytest.raises(SessionMissing, match=say.session):
             await ask
+
+
+async def test_a_read_of_some_kinds_gives_these_in_order_and_no_other(owned: Any, say: Any) -> None:
+    ledger, claim = owned
+    await ledger.append(say.session, [say.message(1)], epoch=claim.epoch)
+    await ledger.append(say.session, [say.started(1)], epoch=claim.epoch)
+    await ledger.append(say.session, [say.message(2)], epoch=claim.epoch)
+    kinds = (Kind.ASSISTANT.value, Kind.SESSION_OPENED.value)
+    assert [one.position for one in await ledger.read(say.session, kinds=kinds)] == [1, 3, 5]
+    assert [one.position for one in await ledger.read(say.session, after=1, limit=1, kinds=kinds)] == [3]
+    assert await ledger.read(say.session, kinds=("attempt",)) == []

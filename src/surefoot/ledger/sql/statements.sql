@@ -53,6 +53,11 @@ SELECT head FROM entries WHERE key = ?1
 SELECT key, epoch, at_ms, kind, payload, head FROM entries
 WHERE key > ?1 AND key < ((?1 >> 40) + 1) << 40 ORDER BY key LIMIT ?2
 
+-- name: entries_of_kinds
+-- Rows of other kinds are passed over with their payloads unread.
+SELECT key, epoch, at_ms, kind, payload, head FROM entries
+WHERE key > ?1 AND key < ((?1 >> 40) + 1) << 40 AND instr(?3, ' ' || kind || ' ') ORDER BY key LIMIT ?2
+
 -- name: chain_after
 -- Payloads as bytes, because the chain is over bytes.
 SELECT key, epoch, at_ms, kind, head, salt, CAST(payload AS BLOB), digest FROM entries
