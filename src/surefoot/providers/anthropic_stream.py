@@ -4,7 +4,8 @@ Owns: blocks and their deltas, the terminal marker, the stored message, what is 
 at receipt. Does not own: bytes, lines and the order of the end (`intake`), replay
 (`anthropic_blocks`), naming a refusal (`diagnosis`).
 
-Nothing is given out as a reply before `message_stop` was seen (S-07). Blocks are stored
+Nothing is given out as a reply before its last marker was seen: `message_stop`, or what the contract names
+in its place (S-07). Blocks are stored
 in the order and form in which they came.
 """
 
@@ -94,9 +95,7 @@ class AnthropicDecoder(WireDecoder):
             return self._grow(event)
         elif kind == "message_delta":
             self._facts_of(event)
-        elif kind == "message_stop":
-            self._ended = True
-        else:
+        elif kind != "message_stop":
             return []  # `ping`, `content_block_stop`, and whatever is added later
         self._events += 1
         return []

@@ -31,8 +31,6 @@ _PIECES: Mapping[str, str] = {"reasoning.text": "text", "reasoning.summary": "su
 class ChatDecoder(WireDecoder):
     """Decodes one reply of Chat Completions."""
 
-    _marker_ends = True
-
     def __init__(self, contract: Mapping[str, Any], *, stream: bool) -> None:
         super().__init__(contract)
         self._stream = stream
@@ -138,7 +136,13 @@ class ChatDecoder(WireDecoder):
         return Reply(text, calls, self._finish, raw, self._usage, self._model, reasoning)
 
     def _require_terminal(self) -> None:
-        """S-07: without a finish word the reply is incomplete, unless the contract says it may lack one."""
+        """S-07: without its marker the reply is incomplete, unless the contract says it may lack a finish word."""
+        if self._intake.whole:
+            return
+        if "finish_reason" not in self._terminal:
+            if self._ended:
+                return
+            raise incomplete()
         if self._finish is not None:
             return
         whole = all(not call.arguments or call.complete() for call in self._calls.calls)

@@ -186,6 +186,8 @@ def value_fault(key: str, value: Any) -> str | None:
         return _rule_fault(key[len("rules.") :], value)
     if key not in SCHEMA:
         return f"unknown key {key!r}{_nearest(key)}."
+    if key == "stream.terminal" and value == []:
+        return "stream.terminal must name a marker: without one no reply ever ends."
     allowed = SCHEMA[key]
     if isinstance(allowed, tuple):
         good = any(value is one if isinstance(one, bool) else value == one for one in allowed)

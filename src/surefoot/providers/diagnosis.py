@@ -2,8 +2,8 @@
 
 Owns: normalising a body, its reason texts and codes, the kind (PR-6 to PR-11), the
 certainty (PR-12), the error a caller gets, and how long to wait before asking again.
-Does not own: HTTP (`client`), who asks again (`runtime.models`), what follows from a
-refusal (`runtime.incidents`).
+Does not own: where a shape of body has its code (`shapes`), HTTP (`client`), who asks again
+(`runtime.models`), what follows from a refusal (`runtime.incidents`).
 
 No sentence of a provider's body leaves this module (PR-16): only kinds and clean identifiers.
 """
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from surefoot.errors import ProviderCredentials, ProviderError, ProviderRefused, ProviderUnreachable
+from surefoot.providers import shapes
 
 BODY_BYTES = 64 << 10
 TEXT_BYTES = 4 << 10
@@ -336,16 +337,14 @@ def _of_json(value: Any, body_kind: str, contract: Mapping[str, Any]) -> Reasons
     texts: list[str] = []
     codes: list[str] = []
     unwrapped = _collect(value, texts, codes, UNWRAP_DEPTH if contract["errors.unwrap"] else 0)
-    error = value.get("error") if isinstance(value, Mapping) else None
-    source = error if isinstance(error, Mapping) else value
-    code = _identifier(source.get("code"), 64) if isinstance(source, Mapping) else None
-    param = _identifier(source.get("param"), 128) if isinstance(source, Mapping) else None
+    code, param = shapes.code_and_param(value, contract["errors.shape"])
+    codes += [] if code is None or code in codes else [code]
     return Reasons(
         body_kind,
         tuple(map(_fold, texts)),
         tuple(map(_fold, codes)),
-        code=code,
-        param=param,
+        code=_identifier(code, 64),
+        param=_identifier(param, 128),
         unwrapped=unwrapped,
     )
 

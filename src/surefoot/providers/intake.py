@@ -81,11 +81,12 @@ class WireDecoder(ABC):
     stream can start no tool. A wire says what its events mean and when it has ended.
     """
 
-    _marker_ends = False
-    """Whether `[DONE]` ends a reply; elsewhere it is a proxy's own marker and proves nothing."""
-
     def __init__(self, contract: Mapping[str, Any]) -> None:
         self._contract = contract
+        self._terminal = frozenset(contract["stream.terminal"])
+        """What ends a reply of this endpoint: a type of event, or a line of data such as `[DONE]`."""
+        self._usage_places = [one for one in contract["stream.usage"] if one != "usage"]
+        """Where usage stands beside the place that every reply of the wire has for it (S-35)."""
         self._intake = Intake()
         self._usage = Usage()
         self._error: Any = None
@@ -110,6 +111,7 @@ class WireDecoder(ABC):
             self._error = body.get("error") or None
             if self._error is None:
                 self._whole(body)
+                self._count(body)
         else:
             self._take(rest)
         if self._error is not None:
@@ -127,13 +129,21 @@ class WireDecoder(ABC):
         for event in events:
             if self.finished:
                 break
-            if event.data.strip() == "[DONE]":
-                if self._marker_ends:
-                    self._ended = True
-                    self._events += 1
+            if (mark := event.data.strip()) in self._terminal:
+                self._ended = True
+                self._events += 1
                 continue
-            told += self._event(event.name, event_object(event.data))
+            if mark == "[DONE]":
+                continue  # a proxy's own marker, which proves nothing here
+            parsed = event_object(event.data)
+            told += self._event(event.name, parsed)
+            self._count(parsed)
+            self._ended = self._ended or str(parsed.get("type") or event.name) in self._terminal
         return told
+
+    def _count(self, part: Mapping[str, Any]) -> None:
+        for place in self._usage_places:
+            self._usage = usage_of(_at(part, place), self._usage)
 
     @abstractmethod
     def _event(self, name: str, event: Mapping[str, Any]) -> list[TextDelta]:
@@ -159,6 +169,16 @@ def event_object(text: str) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         nonsense("holds an event that is not JSON")
     return found if isinstance(found, Mapping) else nonsense("holds an event that is no object")
+
+
+def _at(part: Any, place: str) -> Any:
+    """What stands at a dotted place such as `choices.0.usage`, or None."""
+    for step in place.split("."):
+        if isinstance(part, list):
+            part = part[int(step)] if step.isdecimal() and int(step) < len(part) else None
+        else:
+            part = part.get(step) if isinstance(part, Mapping) else None
+    return part
 
 
 def count(told: Mapping[str, Any], before: int | None, *names: str) -> int | None:

@@ -76,8 +76,8 @@ class ResponsesDecoder(WireDecoder):
         if not kind.startswith("response."):
             return []
         self._events += 1
-        if kind in TERMINAL:
-            self._end_with(event.get("response"), TERMINAL[kind])
+        if kind in self._terminal or kind == "response.failed":
+            self._end_with(event.get("response"), TERMINAL.get(kind, "completed"))
         elif kind == "response.output_item.added":
             self._open(event)
         elif kind == "response.output_item.done":
@@ -185,7 +185,7 @@ class ResponsesDecoder(WireDecoder):
         return [item.stored() for item in self._items]
 
     def _reply(self) -> Reply:
-        status = self._status
+        status = self._status or ("completed" if self._ended else None)  # a marker of the endpoint's own
         if status is None:
             raise incomplete()
         output = self._output()
