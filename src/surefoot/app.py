@@ -433,7 +433,7 @@ async def open_app(
     limits = _limits(settings)
     folder = settings.places.ledger_folder(directory)
     async with AsyncExitStack() as outer:
-        ledger = given.ledger(await given.engine(folder))
+        ledger = given.ledger(await given.engine(folder, lease_seconds=limits.lease_seconds))
         outer.push_async_callback(ledger.close)
         owner, lock = this_process(folder / OWNERS)
         outer.callback(lock.close)
@@ -478,8 +478,8 @@ class Parts:
     model: Model | None = None
     tools: Sequence[Tool] = ()
     scheduler: Scheduler | None = None
-    engine: Callable[[Path], Awaitable[Ledger]] = open_ledger
-    """Opens the ledger of a project's folder."""
+    engine: Callable[..., Awaitable[Ledger]] = open_ledger
+    """Opens the ledger of a project's folder; `lease_seconds` by name is how long a claim lasts unrenewed."""
     ledger: Callable[[Ledger], Ledger] = lambda ledger: ledger
     """Wraps the ledger; ports are where faults are put in tests."""
     each_tool: Callable[[Tool], Tool] = lambda tool: tool

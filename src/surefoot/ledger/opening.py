@@ -10,6 +10,7 @@ are the reason), locked (`LedgerLocked`) and newer (`LedgerNewer`) are four answ
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,11 @@ async def open_ledger(
     create: bool = True,
     clock: Clock | None = None,
     tuning: Tuning | None = None,
+    lease_seconds: float | None = None,
 ) -> SqliteLedger:
     """Open the ledger in `folder`, which is made when `create` is set and nothing is there.
+
+    `lease_seconds` is how long a claim lasts until its first renewal, in place of what `tuning` says.
 
     Raises:
         SessionMissing: absent, and not to be made.
@@ -45,6 +49,9 @@ async def open_ledger(
 
     from surefoot.ledger.sqlite import SqliteLedger, Tuning
 
+    chosen = tuning or Tuning()
+    if lease_seconds is not None:
+        chosen = dataclasses.replace(chosen, lease_seconds=lease_seconds)
     watch_stop_signal()
 
     def work() -> SqliteLedger:
@@ -53,7 +60,7 @@ async def open_ledger(
         try:
             if create:
                 places.make_folder(real)
-            return SqliteLedger(real, clock, tuning or Tuning(), create=create)
+            return SqliteLedger(real, clock, chosen, create=create)
         except OSError as error:
             raise _refused(folder, error) from error
 

@@ -60,7 +60,7 @@ class PressingSeams(Seams):
         super().reach(name)
 
 
-ENGINES: Mapping[str, Callable[[Path], Coroutine[Any, Any, Ledger]]] = {
+ENGINES: Mapping[str, Callable[..., Coroutine[Any, Any, Ledger]]] = {
     "sqlite": open_ledger,
     "memory": open_filed,
 }
@@ -153,10 +153,10 @@ class Faults:
             )
 
     def _opening(
-        self, opens: Callable[[Path], Coroutine[Any, Any, Ledger]]
-    ) -> Callable[[Path], Coroutine[Any, Any, Ledger]]:
-        async def opening(folder: Path) -> Ledger:
-            ledger = await opens(folder)
+        self, opens: Callable[..., Coroutine[Any, Any, Ledger]]
+    ) -> Callable[..., Coroutine[Any, Any, Ledger]]:
+        async def opening(folder: Path, **how: Any) -> Ledger:
+            ledger = await opens(folder, **how)
             if isinstance(ledger, FiledLedger):
                 self.store = ledger.store
             return ledger

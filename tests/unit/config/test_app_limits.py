@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ import pytest
 from surefoot.app import open_app
 from surefoot.config import Settings, load_settings
 from surefoot.errors import SettingsError
+from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.port import Held
+from surefoot.ledger.sqlite import Tuning
 
 
 def settings(tmp_path: Path, **flags: Any) -> Settings:
@@ -35,3 +39,18 @@ async def test_tr_185_two_bounds_at_odds_are_one_sentence_that_names_both(tmp_pa
     with pytest.raises(SettingsError, match=r"limits\.lease_renewal_seconds .* limits\.lease_seconds"):
         async with open_app(settings(tmp_path, limits__lease_seconds=5), directory=tmp_path):
             pass
+
+
+async def test_tr_174_a_session_is_owned_for_the_lease_that_is_set_from_its_claim_on(tmp_path: Path) -> None:
+    """Its death in the first seconds is known by the end of that lease as well."""
+    times = {"limits__lease_seconds": 20, "limits__lease_renewal_seconds": 5}
+    given = settings(tmp_path, model="x/y", endpoints__x__url="http://127.0.0.1:9", **times)
+    async with open_app(given, directory=tmp_path) as app:
+        began_ms = app.scheduler.now_ms()
+        controller = await app.session(None)
+        blind = Tuning(death=lambda owner, owners: "cannot_tell")
+        other = await open_ledger(given.places.ledger_folder(tmp_path), tuning=blind)
+        held = await other.claim(controller.session_id, dataclasses.replace(app.owner, pid=1))
+        await other.close()
+        assert isinstance(held, Held) and held.lease_until_ms is not None
+        assert began_ms + 20_000 <= held.lease_until_ms <= app.scheduler.now_ms() + 20_000
