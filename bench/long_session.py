@@ -129,7 +129,8 @@ class LongSession:
     def _new_turn(self) -> list[Draft]:
         self._turn = self.session.scheduler.new_id("trn")
         words = {"turnId": self._turn, "text": "Keep the notes of today."}
-        return [Draft(Kind.USER, words), self._turn_is(TurnStatus.RUNNING)]
+        begins = {"turnId": self._turn, "status": TurnStatus.QUEUED.value, "reason": None, "barrier": "reach"}
+        return [Draft(Kind.USER, words), Draft(Kind.TURN, begins), self._turn_is(TurnStatus.RUNNING)]
 
     def _turn_is(self, status: TurnStatus) -> Draft:
         return Draft(Kind.TURN, {"turnId": self._turn, "status": status.value, "reason": None})

@@ -82,6 +82,8 @@ class Run:
     """Each call in order: its row of UX-63, and whether a process died after it."""
     start_ms: int
     end_ms: int
+    earlier: int = 0
+    """Calls before these that it was made without."""
 
     @property
     def lanes(self) -> list[str]:
@@ -230,7 +232,8 @@ def strip_cells(run: Run) -> tuple[int, list[str | None]]:
     cells: list[str | None] = []
     for key, died in run.calls:
         cells += [key, None] if died else [key]
-    return (0, cells) if len(cells) <= CELLS else (len(cells) - KEPT, cells[-KEPT:])
+    count = run.earlier + len(cells)
+    return (0, cells) if count <= CELLS else (count - KEPT, cells[-KEPT:])
 
 
 def strip_text(run: Run, *, ascii_only: bool = False) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import xml.etree.ElementTree as ET
 from typing import Any
 
@@ -134,6 +135,8 @@ def test_ux_133_the_run_strip_folds_what_is_older_than_sixty_cells() -> None:
     many = [receipt(number, "succeeded", number, number + 1) for number in range(100)]
     long = pictures.strip_text(pictures.run_of(SESSION, [entry(1, 0, Kind.USER)], many))
     assert len(long) <= 60 and long.startswith("+46 ")
+    last = dataclasses.replace(pictures.run_of(SESSION, [entry(1, 0, Kind.USER)], many[-60:]), earlier=40)
+    assert pictures.strip_text(last) == long
 
 
 def test_ux_132_a_death_that_nobody_came_after_is_drawn_too() -> None:

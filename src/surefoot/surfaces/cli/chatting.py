@@ -28,7 +28,7 @@ from surefoot.surfaces.asking import permission_lines
 from surefoot.surfaces.chat_lines import recovery_words
 from surefoot.surfaces.cli import chat_shows, reading, running
 from surefoot.surfaces.cli.guard import terminal_guard
-from surefoot.surfaces.cli.naming import known_as
+from surefoot.surfaces.cli.naming import known_as, name_of
 from surefoot.surfaces.cli.output import Look, complain
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.markup import diff_line
@@ -411,14 +411,14 @@ async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) 
     """
     look = wish.look
     facts = desk.resumed()
-    name = await known_as(opened.app, opened.controller.session_id)
+    name = await name_of(opened.app, opened.controller.session_id)
     lines = await _last_exchange(opened)
     deaths, limits = facts.get("ownerDeaths", 0), wish.settings.limits
     if deaths >= limits["owner_deaths"]:
         minutes = round(limits["owner_deaths_seconds"] / 60)
         lines.append(say("crash_loop", look.language, n=deaths, minutes=minutes))
     lines.append(view.resume_line(name, facts["settled"], facts["open"], look.language))
-    run = await _picture(opened.controller)
+    run = await _end_of_picture(opened.controller)
     strip = pictures.strip_text(run, ascii_only=look.ascii_only)
     died = [fold.start_ms for fold in run.folds if fold.death]
     if strip:
@@ -438,6 +438,18 @@ async def _picture(controller: Any) -> pictures.Run:
     session = controller.session
     entries = await session.ledger.read(session.session_id)
     return pictures.run_of(session.session_id, entries, list(session.book))
+
+
+async def _end_of_picture(controller: Any) -> pictures.Run:
+    """What a strip shows of the session there is, read from its end: nobody waits for a long one to be drawn."""
+    session = controller.session
+    ids = session.book.ids()
+    last = [receipt for receipt in map(session.book.get, ids[-pictures.CELLS :]) if receipt is not None]
+    started = [receipt.started_position for receipt in last if receipt.started_position]
+    first = min([*started, max(1, session.position - LAST_ENTRIES)])
+    entries = await session.ledger.read(session.session_id, after=first - 1)
+    run = pictures.run_of(session.session_id, entries, last)
+    return replace(run, earlier=len(ids) - len(last))
 
 
 def _background(resources: Sequence[Mapping[str, Any]], look: Look) -> list[str]:
