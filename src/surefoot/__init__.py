@@ -24,6 +24,7 @@ _HOMES = {
         "Receipt",
         "State",
     ),
+    "runtime.guarded": ("Happened",),
     "verifiers.port": ("EffectVerifier", "Observation", "Deadline"),
     "errors": (
         "SurefootError",
@@ -77,6 +78,7 @@ if TYPE_CHECKING:
         WriteFenced,
     )
     from surefoot.library import GuardedSession, Opened, open
+    from surefoot.runtime.guarded import Happened
     from surefoot.runtime.tools import LiveAttempt, Outcome, Place, Prepared, Tool
     from surefoot.verifiers.port import Deadline, EffectVerifier, Observation
 

@@ -127,7 +127,8 @@ class GuardedSession:
         `attempt` is filled with the `LiveAttempt`: key, deadline, ids. The guarded function takes the same
         arguments, which must be JSON, and `identity=` for a call that a retrying caller may ask for twice.
 
-        Gives the function's result as JSON gives it back.
+        Gives the function's result as JSON gives it back; of a call that was confirmed or proved since, and is asked
+        for again under its identity, `Happened`.
 
         Raises: here `UsageError` for a declaration that cannot hold; each call `OutcomeUnknown` (it may have
         happened: decide first), `WriteFenced` (it overlaps an open call; nothing ran), `ToolError` (it ran and
@@ -137,10 +138,13 @@ class GuardedSession:
         self._entered().add(tool)
         self._entered().declare(tool)
 
+        from surefoot.runtime.guarded import Happened
+
         async def call(*positional: Any, identity: str | None = None, **arguments: Any) -> Any:
             named = _by_name(function, positional, arguments)
             try:
-                return json.loads(await self._entered().call(tool, named, identity=identity))
+                text = await self._entered().call(tool, named, identity=identity)
+                return text if isinstance(text, Happened) else json.loads(text)
             except OutcomeUnknown as unknown:
                 self._complete(unknown)
                 raise

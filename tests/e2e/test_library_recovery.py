@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import threading
 from pathlib import Path
 from typing import Any
@@ -198,3 +199,63 @@ def test_tr_154_tr_138_a_retry_begins_on_proof_and_settles_before_the_session_is
             shown = again.recovery.snapshot()
             assert shown["statistics"]["retried"] == 1 and not again.open_calls()
     assert len(tries) == 2 and len(set(tries)) == 1, "the new attempt carries the old key"
+
+
+def pays(session: Any, ran: list[str], *, verifier: Any = None) -> Any:
+    def pay(label: str) -> str:
+        ran.append(label)
+        raise surefoot.OutcomeUnknown("the reply was lost")
+
+    return session.guard(pay, effect="NON_IDEMPOTENT", reach=REACH, verifier=verifier)
+
+
+@pytest.mark.parametrize("action", ["confirm", "deny", "reject", "release"])
+def test_tr_31_tr_45_a_call_asked_for_again_under_its_identity_tells_what_was_decided(
+    tmp_path: Path, action: str
+) -> None:
+    ran: list[str] = []
+    with surefoot.open(tmp_path, ledger=tmp_path / "home") as ledger:
+        with ledger.session() as session:
+            with pytest.raises(surefoot.OutcomeUnknown) as raised:
+                pays(session, ran)(label="a", identity="order 17")
+            attempt = str(raised.value.attempt_id)
+            session.recovery.act(request(session, attempt, "inspect"), by="maria")
+            session.recovery.act(request(session, attempt, action), by="maria")
+            session_id = session.id
+        with ledger.session(session_id) as session:  # also for a process that comes later
+            again = pays(session, ran)
+            if action == "confirm":
+                told = again(label="a", identity="order 17")
+                assert isinstance(told, surefoot.Happened) and "A person said that it happened" in told
+                assert told.receipt["attemptId"] == attempt
+                assert told.receipt["resolution"]["who"] == "maria" and told.receipt["result"] is None
+                copy = pickle.loads(pickle.dumps(told))
+                assert (copy, copy.receipt) == (told, told.receipt)
+            else:
+                with pytest.raises(surefoot.OutcomeUnknown):
+                    again(label="a", identity="order 17")
+            assert ran == ["a"] * (2 if action == "deny" else 1), "only what did not happen runs again"
+
+
+def test_tr_31_tr_101_a_call_that_a_look_proved_is_told_as_proved_and_runs_no_second_time(
+    tmp_path: Path,
+) -> None:
+    class Sees:
+        name, far = "sees", False
+
+        def recovery_scope(self, call: Any) -> str:
+            return "bank"
+
+        def inspect_effect(self, key: str, call: Any, deadline: Any, *, fenced: bool) -> Any:
+            return surefoot.Observation(
+                "present", grade=surefoot.Grade.PROOF, summary="the payment is listed"
+            )
+
+    ran: list[str] = []
+    with surefoot.open(tmp_path, ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        pay = pays(session, ran, verifier=Sees())
+        with pytest.raises(surefoot.OutcomeUnknown) as raised:
+            pay(label="a", identity="order 17")
+        assert raised.value.inspect()["grade"] == "proof"
+        told = pay(label="a", identity="order 17")
+        assert isinstance(told, surefoot.Happened) and "the payment is listed" in told and ran == ["a"]

@@ -39,6 +39,26 @@ _FENCED = frozenset({"fenced", "confirmed_effect", "look_first", "batch_dependen
 _NOT_DURABLE = frozenset({"receipt_not_durable", "lease_lost"})
 
 
+class Happened(str):
+    """What is known of a call whose end was not recorded and that happened all the same (TR-45).
+
+    In words: a person's, or what a look proved. It is no output of the function; none is known or made up.
+    """
+
+    __slots__ = ("receipt",)
+
+    receipt: Mapping[str, Any]
+    """The receipt as JSON; its `resolution` or `inspection` says who stated it, or what was seen."""
+
+    def __new__(cls, words: str, receipt: Mapping[str, Any]) -> Happened:
+        made = super().__new__(cls, words)
+        made.receipt = receipt
+        return made
+
+    def __reduce__(self) -> tuple[type[Happened], tuple[str, Mapping[str, Any]]]:
+        return (Happened, (str(self), self.receipt))
+
+
 class Guarded:
     """One owned session whose calls come from a program of the user's own."""
 
@@ -127,6 +147,8 @@ class Guarded:
         Without one, a write that ended and whose result the program never got, because it died or gave up, is
         answered from its receipt when the same call comes again; once, then it is a new call.
 
+        A call that a person confirmed, or a look proved, is answered by `Happened`: nothing of its output is known.
+
         Raises:
             OutcomeUnknown: it may have happened; decide before anything else.
             WriteFenced: it overlaps an open unknown call; nothing ran.
@@ -181,6 +203,8 @@ class Guarded:
         told = result_of(receipt, attempts, stored=stored)
         if receipt.state is State.SUCCEEDED:
             return told.text
+        if receipt.has(Overlay.CONFIRMED) or receipt.has(Overlay.PROVEN):
+            return Happened(told.text, receipt.to_json())
         name = receipt.tool or receipt.asked_name
         if receipt.state is State.UNKNOWN:
             raise self._unknown(receipt, name) from raised
