@@ -102,10 +102,20 @@ def plan(ground: Ground, refused: Refused) -> Plan | None:
         if not new or refusing(findings) or not (dropping or messages_of(body) != before):
             continue
         made = Plan(repairs, new, body)
-        if dropping or not any(one.kind == refused.kind for one in findings):
+        left = any(one.kind == refused.kind for one in findings) or _fills_in(ground, refused, added)
+        if dropping or not left:
             return made
         suspected = made
     return suspected
+
+
+def _fills_in(ground: Ground, refused: Refused, added: Sequence[Repair]) -> bool:
+    """Whether an omitted carrier leaves a placeholder where the contract requires it.
+
+    Of a carrier that was sent and refused an empty one is no repair: R8 is for those that lacked it (PR-53).
+    """
+    omitted = {place for rid, place in added if rid == OMIT_CARRIER}
+    return refused.kind == "replay_reasoning" and not omitted.isdisjoint(_required(ground))
 
 
 def _levels(ground: Ground, refused: Refused) -> list[list[Repair]]:
@@ -137,8 +147,17 @@ def _levels_of_findings(ground: Ground, refused: Refused) -> list[list[Repair]]:
 
 def _wordless(ground: Ground) -> list[list[Repair]]:
     """Carriers and every message whose reasoning is required; else the open tool segments (PR-53)."""
+    last_user, required = _last_user(ground.messages), _required(ground)
+    first = [(OMIT_CARRIER, place) for place in _carriers(ground) if place not in required]
+    first += [(REMOVE_SEGMENT, place) for place in required]
+    newest = [(REMOVE_SEGMENT, place) for place in _segments(ground.messages) if place > last_user]
+    return [level for level in (first, newest) if level]
+
+
+def _required(ground: Ground) -> list[int]:
+    """The assistant messages whose reasoning the contract requires."""
     last_user = _last_user(ground.messages)
-    required = [
+    return [
         place
         for place, one in enumerate(ground.messages)
         if isinstance(one, AssistantWords)
@@ -146,10 +165,6 @@ def _wordless(ground: Ground) -> list[list[Repair]]:
             ground.contract, bool(one.calls), tools=ground.tools, since_user=place > last_user
         )
     ]
-    first = [(OMIT_CARRIER, place) for place in _carriers(ground) if place not in required]
-    first += [(REMOVE_SEGMENT, place) for place in required]
-    newest = [(REMOVE_SEGMENT, place) for place in _segments(ground.messages) if place > last_user]
-    return [level for level in (first, newest) if level]
 
 
 def _level(rid: str, ground: Ground, refused: Refused) -> list[Repair] | None:

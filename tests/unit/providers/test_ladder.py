@@ -144,6 +144,43 @@ def test_pr_50_pr_53_the_first_level_that_holds_is_taken(
     assert set(found.added) == added
 
 
+CARRIERS, SEGMENTS = (("R11", 1), ("R11", 3)), (("R14", 1), ("R14", 3))
+
+
+@pytest.mark.parametrize(
+    ("protocol", "kind", "tried"),
+    [
+        # Nothing is declared: what the contract does not require is omitted, and that is enough for no reason.
+        (None, "upstream_reason_missing", [CARRIERS]),
+        (None, "upstream_reason_unrecognised", [CARRIERS]),
+        # A refusal that speaks of reasoning: without carriers the finding of them stays, so the segments go.
+        (None, "replay_reasoning", [CARRIERS, SEGMENTS]),
+        # Required: no placeholder takes the place of what was sent and refused.
+        ("deepseek", "upstream_reason_missing", [SEGMENTS]),
+        ("deepseek", "replay_reasoning", [CARRIERS, SEGMENTS]),
+        ("kimi", "replay_reasoning", [CARRIERS, SEGMENTS]),
+        # No carrier is sent at all, so to omit them changes no byte.
+        ("none", "upstream_reason_missing", [CARRIERS, SEGMENTS]),
+        ("none", "replay_reasoning", [CARRIERS, SEGMENTS]),
+    ],
+)
+def test_pr_50_pr_53_behind_a_gateway_carriers_go_before_segments_and_no_placeholder_ends_the_ladder(
+    protocol: str | None, kind: str, tried: list[Any]
+) -> None:
+    contract = contracts.resolve("compat/chat").with_reasoning_protocol(protocol)
+    messages, levels = history("chat"), []
+
+    def encode(repaired: Sequence[tuple[str, int]]) -> ladder.Encoded:
+        levels.append(tuple(repaired))
+        request = ModelRequest("m", "s", messages, TOOLS)
+        return project(
+            messages, Book(), contract, InForce(tuple(repaired)), request=request, wire=WIRES["chat"]
+        )
+
+    found = ladder.plan(ladder.Ground(messages, contract, encode), ladder.Refused(kind))
+    assert found is not None and levels == [(), *tried] and found.added == tried[-1]
+
+
 def test_pr_53_linked_items_are_unlinked_first() -> None:
     messages = history("responses")
     found = ladder.plan(ground("openai/responses", messages), ladder.Refused("replay_reasoning", linked=True))
