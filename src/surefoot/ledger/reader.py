@@ -132,8 +132,9 @@ def entries_of(
     """The entries of a session behind a position; of these kinds, when there are any."""
     start = (known(database, session_id).number << POSITION_BITS) + after
     most = -1 if limit is None else limit
-    if kinds:
-        rows = database.rows("entries_of_kinds", start, most, f" {' '.join(kinds)} ")
-    else:
-        rows = database.rows("entries_after", start, most)
-    return [derived.entry_of(session_id, row) for row in rows]
+    with derived.without_collecting():
+        if kinds:
+            rows = database.rows("entries_of_kinds", start, most, f" {' '.join(kinds)} ")
+        else:
+            rows = database.rows("entries_after", start, most)
+        return [derived.entry_of(session_id, row) for row in rows]
