@@ -218,6 +218,7 @@ class SecureShell:
     """A real `sshd` for this account, with a key that is made for it; `options` are for its clients."""
 
     def __init__(self, folder: Path) -> None:
+        self.folder = folder
         for name in ("host", "key"):
             self._run("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(folder / name))
         (folder / "known").write_bytes((folder / "key.pub").read_bytes())

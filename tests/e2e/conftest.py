@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -13,6 +15,17 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from cli_world import World
 from shell_lines import Run, lines
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder whose path stands unquoted in a shell line: pytest's own where its name allows, else one in `/tmp`."""
+    own = tmp_path_factory.mktemp("plain")
+    if re.fullmatch(r"[A-Za-z0-9/._+-]+", str(own)):
+        yield own
+        return
+    with tempfile.TemporaryDirectory(prefix="surefoot-", dir="/tmp", ignore_cleanup_errors=True) as other:
+        yield Path(other)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -112,13 +113,11 @@ async def test_ec_57_a_statement_that_a_real_server_takes_before_the_line_breaks
 
 
 @pytest.fixture
-def secure(tmp_path: Path) -> Iterator[SecureShell | None]:
+def secure(plain: Path) -> Iterator[SecureShell | None]:
     if not SECURE:
         yield None
         return
-    folder = tmp_path / "ssh"
-    folder.mkdir()
-    made = SecureShell(folder)
+    made = SecureShell(Path(tempfile.mkdtemp(dir=plain)))
     yield made
     made.close()
 
@@ -129,7 +128,7 @@ async def test_ec_57_a_secure_shell_whose_far_side_acts_and_goes_away_is_unknown
 ) -> None:
     if secure is None:
         return
-    target = tmp_path / "there"
+    target = secure.folder / "there"
     (tmp_path / "work" / "a").write_bytes(os.urandom(1000))
     (tmp_path / "work" / "batch").write_text(f"put a {target}\n")
     far = Listener(between(secure.daemon.port, lambda: target.exists() and target.stat().st_size > 0, "drop"))

@@ -301,8 +301,9 @@ def _quoted(text: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
-    made = Stage(tmp_path_factory.mktemp("forging"))
+def stage(plain: Path) -> Iterator[Stage]:
+    (folder := plain / "forging").mkdir()
+    made = Stage(folder)
     yield made
     made.world.close()
 
