@@ -35,6 +35,7 @@ from surefoot.providers.shaping import (
     made_elsewhere,
     object_schema,
     orphan_text,
+    parts_results,
     user_text,
     wire_ids,
 )
@@ -107,7 +108,9 @@ def _thinking(request: ModelRequest) -> dict[str, Any] | None:
 
 
 def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str, Any]]:
-    ordered = rejoined(in_order(request.messages))
+    pairs = contract["pairing.server_tool_pairs"]
+    ordered = in_order(request.messages, contract)
+    ordered = rejoined(ordered) if pairs else ordered
     ids = wire_ids(ordered, contract)
     shown: list[dict[str, Any]] = []
     paused = False
@@ -116,7 +119,7 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
             blocks = _assistant(message, request, contract, ids)
             if not blocks:
                 continue
-            if (paused and has_server_use(shown[-1]["content"])) or _goes_on(shown, blocks):
+            if pairs and ((paused and has_server_use(shown[-1]["content"])) or _goes_on(shown, blocks)):
                 # One turn of the provider in two replies: its halves belong together (AN-14).
                 shown[-1]["content"] = [*shown[-1]["content"], *blocks]
             else:
@@ -131,7 +134,7 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
             _add_result(shown, result_block(message, ids[message.call.call_id], contract))
         else:
             shown.append({"role": "user", "content": orphan_text(message)})
-    shown = _parted(_paired(shown, paused=paused), contract)
+    shown = _parted(_paired(shown, paused=paused) if pairs else shown, contract)
     if not shown:
         shown.append({"role": "user", "content": BRIDGE})  # a repair left nothing of what a cut had left
     if not (paused and has_server_use(shown[-1]["content"])):
@@ -152,7 +155,7 @@ def _parted(shown: Sequence[dict[str, Any]], contract: Mapping[str, Any]) -> lis
     Results that want a turn of their own have it without one, unless neighbours of one role are merged.
     """
     after, merges = contract["pairing.after_results"], contract["pairing.same_role_neighbours"] == "merge"
-    bridges = after == "assistant_or_tool" or (after == "own_turn" and merges)
+    bridges = parts_results(contract) or (after == "own_turn" and merges)
     parted: list[dict[str, Any]] = []
     for message in shown:
         results = bool(parted) and parted[-1]["role"] == "user" and isinstance(parted[-1]["content"], list)

@@ -11,8 +11,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from surefoot.core.history import AssistantWords, Message, ResultGiven, UserWords
-from surefoot.providers.shaping import EMPTY_RESULT, FAILED_WITHOUT_TEXT, strict_object, wire_name
+from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGiven, UserWords
+from surefoot.providers.shaping import (
+    replayed_arguments,
+    result_content,
+    result_text,
+    strict_object,
+    wire_name,
+)
 from surefoot.providers.written import CUT_FINISHES
 
 THINKING = ("thinking", "redacted_thinking")
@@ -43,7 +49,7 @@ def assistant_blocks(
     blocks = stored_blocks(message)
     uses = [block for block in blocks if block.get("type") == "tool_use"]
     if not blocks or len(uses) != len(message.calls):
-        shown = _rebuilt(message, ids)
+        shown = _rebuilt(message, contract, ids)
     else:
         shown = _replayed(message, blocks, contract, ids, kinds=(thinking, hosted))
     if demanded and contract["reasoning.empty_ok"] and not _thinks_first(shown):
@@ -63,15 +69,25 @@ def _is_block(block: Any) -> bool:
     return isinstance(block, Mapping) and isinstance(block.get("type"), str)
 
 
-def _rebuilt(message: AssistantWords, ids: Mapping[str, str]) -> list[dict[str, Any]]:
+def _rebuilt(
+    message: AssistantWords, contract: Mapping[str, Any], ids: Mapping[str, str]
+) -> list[dict[str, Any]]:
     """Text and calls of a reply that another wire stored."""
     shown: list[dict[str, Any]] = []
     if message.text.strip():
         shown.append({"type": "text", "text": message.text})
     for call in message.calls:
-        name, given = wire_name(call.asked_name), strict_object(call.arguments) or {}
+        name, given = wire_name(call.asked_name), _input(call, None, contract)
         shown.append({"type": "tool_use", "id": ids[call.call_id], "name": name, "input": given})
     return shown
+
+
+def _input(call: CallAsked, stored: Any, contract: Mapping[str, Any]) -> Any:
+    """The arguments of a call as this wire has them, an object, or in the form a contract names (R2)."""
+    form = contract["arguments.type"]
+    if form == "string" or (form == "either" and isinstance(stored, str)):
+        return replayed_arguments(call.arguments, contract)
+    return stored if isinstance(stored, Mapping) else strict_object(call.arguments) or {}
 
 
 def _replayed(
@@ -89,8 +105,7 @@ def _replayed(
         kind = block.get("type")
         if kind == "tool_use":
             call = next(calls)
-            given = block.get("input")
-            given = given if isinstance(given, Mapping) else strict_object(call.arguments) or {}
+            given = _input(call, block.get("input"), contract)
             own = {"id": ids[call.call_id], "name": wire_name(call.asked_name), "input": given}
             shown.append({**_known(block, contract), **own})
             continue
@@ -223,14 +238,8 @@ def has_server_use(blocks: Sequence[Mapping[str, Any]]) -> bool:
 def result_block(message: ResultGiven, wire_id: str, contract: Mapping[str, Any]) -> dict[str, Any]:
     """One result; error-flagged where it is one, never empty where the flag forbids it (AN-17)."""
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id}
-    text = message.text
-    if not text.strip():
-        if message.is_error and contract["content.error_result_text"]:
-            text = FAILED_WITHOUT_TEXT
-        elif contract["content.empty_result"] == "text":
-            text = EMPTY_RESULT
-    if text.strip():
-        block["content"] = text
+    if result_text(message, contract).strip() or contract["content.result"] == "object":
+        block["content"] = result_content(message, contract)
     if message.is_error:
         block["is_error"] = True
     return block

@@ -28,9 +28,11 @@ from surefoot.providers.shaping import (
     merged,
     object_schema,
     orphan_text,
+    parts_results,
     replayed_arguments,
-    result_text,
+    result_content,
     user_text,
+    wire_arguments,
     wire_ids,
     wire_name,
 )
@@ -90,7 +92,7 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _messages(request: ModelRequest, contract: Mapping[str, Any], by_json: bool) -> list[dict[str, Any]]:
-    ordered = in_order(request.messages)
+    ordered = in_order(request.messages, contract)
     system = request.system
     if by_json:
         system = "\n\n".join(part for part in (system, json_calls.tools_text(request.tools)) if part)
@@ -125,18 +127,12 @@ def _native(
     ids = wire_ids(ordered, contract)
     last_user = max((n for n, one in enumerate(ordered) if isinstance(one, UserWords)), default=-1)
     asked = contract["reasoning.when"] == "always" or request.effort != "none"
-    shown = []
+    shown: list[dict[str, Any]] = []
     for position, message in enumerate(ordered):
         if isinstance(message, UserWords):
             shown.append({"role": "user", "content": user_text(message)})
         elif isinstance(message, ResultGiven):
-            wire_id = ids.get(message.call.call_id)
-            if wire_id is None:
-                shown.append({"role": "user", "content": orphan_text(message)})
-            else:
-                shown.append(
-                    {"role": "tool", "tool_call_id": wire_id, "content": result_text(message, contract)}
-                )
+            shown.append(_result(message, ids, contract))
         else:
             tools, has_calls = bool(request.tools), bool(message.calls)
             demanded = asked and demands_carrier(
@@ -149,6 +145,13 @@ def _native(
                     _sign(encoded["tool_calls"][0], contract, foreign=foreign, demanded=demanded)
                 shown.append(encoded)
     return shown
+
+
+def _result(message: ResultGiven, ids: Mapping[str, str], contract: Mapping[str, Any]) -> dict[str, Any]:
+    wire_id = ids.get(message.call.call_id)
+    if wire_id is None:
+        return {"role": "user", "content": orphan_text(message)}
+    return {"role": "tool", "tool_call_id": wire_id, "content": result_content(message, contract)}
 
 
 def _sign(call: dict[str, Any], contract: Mapping[str, Any], *, foreign: bool, demanded: bool) -> None:
@@ -178,7 +181,7 @@ def _bridged(shown: Sequence[dict[str, Any]], contract: Mapping[str, Any]) -> li
         bridged.append({"role": "user", "content": BRIDGE})  # a history whose beginning is gone
     for message in shown:
         after_result = bool(bridged) and bridged[-1]["role"] == "tool" and message["role"] == "user"
-        if after_result and contract["pairing.after_results"] == "assistant_or_tool":
+        if after_result and parts_results(contract):
             bridged.append({"role": "assistant", "content": ANSWER_BRIDGE})
         if message["role"] == "assistant":
             bridged += bridge_after(bridged, contract)
@@ -254,7 +257,7 @@ def _calls(
         text = function.get("arguments", call.arguments)
         if isinstance(text, str) and text.strip() and not is_object_json(text):
             text = call.arguments  # unwrapped where the contract declares a second level (S-18)
-        function["arguments"] = replayed_arguments(text, contract)
+        function["arguments"] = wire_arguments(text, contract)
         extra = {key: value for key, value in kept.items() if key not in ("id", "type", "function", "index")}
         shown.append({"id": ids[call.call_id], "type": "function", "function": function, **extra})
     return shown

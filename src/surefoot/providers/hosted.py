@@ -36,8 +36,17 @@ def with_effects(kinds: Iterable[str]) -> tuple[str, ...]:
 
 
 def forms(kinds: Iterable[str], contract: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The tools of a request that switch these kinds on."""
-    return [dict(contract["tools.hosted_forms"][kind]) for kind in kinds]
+    """The tools of a request that switch these kinds on, with no more cache markers than the contract allows (R4)."""
+    made = [dict(contract["tools.hosted_forms"][kind]) for kind in kinds]
+    left = contract["cache.markers_max"]
+    for form in made:
+        if "cache_control" not in form:
+            continue
+        if left == 0 or form.get("type") in contract["cache.forbidden_on"]:
+            del form["cache_control"]
+        else:
+            left -= 1
+    return made
 
 
 def hosted_kinds(types: Iterable[str], contract: Mapping[str, Any]) -> tuple[str, ...]:

@@ -68,9 +68,11 @@ def ordinary(
 ) -> Told:
     """The ordinary repairs of an encoded request, each with the message it was made on."""
     shown = request.messages
-    ordered = in_order(shown)
-    yield from _order(shown, ordered)
-    if wire == "anthropic":
+    ordered = in_order(shown, contract)
+    yield from _order(shown, ordered, contract)
+    if request.hosted and _marked(body) < _declared(request, contract):
+        yield "R4", None
+    if wire == "anthropic" and contract["pairing.server_tool_pairs"]:
         yield from _rejoined(ordered)
     if contract["tools.mode"] == "native":
         yield from _ids(ordered, contract)
@@ -81,7 +83,16 @@ def ordinary(
     yield from _bridges(ordered, body)
 
 
-def _order(shown: Sequence[Message], ordered: Sequence[Message]) -> Told:
+def _marked(body: Mapping[str, Any]) -> int:
+    return sum("cache_control" in tool for tool in body.get("tools") or ())
+
+
+def _declared(request: ModelRequest, contract: Mapping[str, Any]) -> int:
+    """How many cache markers the contract's own forms of hosted tools would bring."""
+    return sum("cache_control" in contract["tools.hosted_forms"][kind] for kind in request.hosted)
+
+
+def _order(shown: Sequence[Message], ordered: Sequence[Message], contract: Mapping[str, Any]) -> Told:
     """R12 for a result without its call, R7 for a second one and for a second copy of a reply, R1 for a result
     that stood elsewhere."""
     once = without_copies(shown)
@@ -96,8 +107,9 @@ def _order(shown: Sequence[Message], ordered: Sequence[Message]) -> Told:
     for one in once:
         if isinstance(one, ResultGiven):
             if one.call.call_id not in asked:
-                yield "R12", one
-            elif one.call.call_id in seen:
+                if contract["pairing.orphan_result"] != "accept":
+                    yield "R12", one
+            elif one.call.call_id in seen and contract["pairing.duplicate_result"] != "accept":
                 yield "R7", one
                 continue
             seen.add(one.call.call_id)

@@ -18,12 +18,14 @@ from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.responses_items import NAME, Replay, useless_ids
 from surefoot.providers.responses_stream import ResponsesDecoder
 from surefoot.providers.shaping import (
+    ANSWER_BRIDGE,
     bridge_after,
     in_order,
     is_foreign,
     object_schema,
     orphan_text,
-    result_text,
+    parts_results,
+    result_content,
     user_text,
     wire_ids,
 )
@@ -77,7 +79,7 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
 
 
 def _input(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str, Any]]:
-    ordered = in_order(request.messages)
+    ordered = in_order(request.messages, contract)
     ids = wire_ids(ordered, contract)
     replay = Replay(contract, ids, useless_ids(ordered))
     shown: list[dict[str, Any]] = []
@@ -89,9 +91,11 @@ def _input(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str,
             shown += items
         elif isinstance(message, UserWords):
             if user_text(message).strip():
+                if shown and shown[-1].get("type") == "function_call_output" and parts_results(contract):
+                    shown.append({"role": "assistant", "content": ANSWER_BRIDGE})
                 shown.append({"role": "user", "content": user_text(message)})
         elif message.call.call_id in ids:
-            output = result_text(message, contract)
+            output = result_content(message, contract, part="input_text")
             call_id = ids[message.call.call_id]
             shown.append({"type": "function_call_output", "call_id": call_id, "output": output})
         else:

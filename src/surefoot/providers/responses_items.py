@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surefoot.core.history import AssistantWords, Message
-from surefoot.providers.shaping import is_object_json, replayed_arguments, wire_name
+from surefoot.providers.shaping import is_object_json, wire_arguments, wire_name
 
 NAME = "responses"
 PREFIXES: Mapping[str, str] = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_"}
@@ -60,7 +60,7 @@ class Replay:
         if message.text.strip():
             shown.append({"role": "assistant", "content": message.text})
         for call in message.calls:
-            arguments = replayed_arguments(call.arguments, self._contract)
+            arguments = wire_arguments(call.arguments, self._contract)
             own = {"name": wire_name(call.asked_name), "arguments": arguments}
             shown.append({"type": "function_call", "call_id": self._ids[call.call_id], **own})
         return shown
@@ -84,9 +84,10 @@ class Replay:
             if kind == "function_call":
                 call = next(calls)
                 text = item.get("arguments")
-                if not isinstance(text, str) or (text.strip() and not is_object_json(text)):
+                whole = isinstance(text, Mapping) and self._contract["arguments.type"] == "either"
+                if not whole and (not isinstance(text, str) or (text.strip() and not is_object_json(text))):
                     text = call.arguments  # unwrapped where the contract declares a second level (S-18)
-                arguments = replayed_arguments(text, self._contract)
+                arguments = wire_arguments(text, self._contract)
                 own = {"call_id": self._ids[call.call_id], "name": wire_name(call.asked_name)}
                 kept = {**self._known(item), **own, "arguments": arguments}
                 if kept.get("status") != "completed":

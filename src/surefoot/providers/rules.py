@@ -23,7 +23,7 @@ _KINDS: Mapping[str, str] = {
     "MM-05 MI-01 RT-03",
     "replay_signature": "OR-07 AN-07 AN-08 AN-09 AN-12 AN-13 AN-15 GE-01 GE-02 RT-04",
     "replay_ids": "OC-05 OR-06 OR-08 OR-09 AN-05 AN-06 KI-05 KI-06 MS-01",
-    "replay_arguments": "OC-08 LS-01 LS-02 QW-02 MM-02",
+    "replay_arguments": "OC-08 LS-01 LS-02 LS-04 QW-02 MM-02",
     "schema": "OC-04 OC-06 OC-07 OC-10 OR-10 AN-16 AN-17 AN-18 AN-20 DS-11 LS-05 GL-02 MI-02",
     "generation": "OR-14",
 }
@@ -33,6 +33,7 @@ _COPIES: Mapping[str, tuple[str, ...]] = {
     "OC-01": ("DS-06", "KI-04", "MS-03", "QW-01", "GE-04"),
     "OC-02": ("DS-06", "KI-03", "MM-01"),
     "OC-06": ("MI-02",),
+    "OC-08": ("LS-04",),
     "LS-01": ("LS-02", "QW-02", "MM-02"),
     "LS-05": ("OC-10", "MI-02"),
     "OR-02": ("MM-01",),
@@ -41,6 +42,14 @@ _COPIES: Mapping[str, tuple[str, ...]] = {
     "DS-04": ("KI-01",),
 }
 """Rules of other hosts that say the same thing; the contract names which of them counts."""
+_BY_KEY: Mapping[str, str] = {
+    "OC-02": "pairing.orphan_result",
+    "OR-02": "pairing.orphan_result",
+    "AN-02": "pairing.orphan_result",
+    "OC-03": "pairing.duplicate_result",
+    "AN-04": "pairing.duplicate_result",
+}
+"""Rules about what a key of the contract lets pass; where it is `unknown`, a finding is evidence and no more (WC-6)."""
 _Check = Callable[[Mapping[str, Any], Mapping[str, Any]], Iterator[tuple[str, str]]]
 _WIRES: Mapping[str, _Check] = {
     "chat": rules_chat.broken,
@@ -71,7 +80,7 @@ def check(request: Mapping[str, Any], contract: Mapping[str, Any]) -> list[Findi
     for rule, position in _WIRES[wire](request, contract):
         if rule not in heeded:
             names = (rule, *_COPIES.get(rule, ()))
-            levels = [(name, contract.get(f"rules.{name}", "off")) for name in names]
+            levels = [(name, _level(rule, name, contract)) for name in names]
             heeded[rule] = [one for one in levels if one[1] != "off"]
         if heeded[rule]:
             broken.append((rule, position))
@@ -79,6 +88,15 @@ def check(request: Mapping[str, Any], contract: Mapping[str, Any]) -> list[Findi
         for name, level in heeded[rule]:
             found[Finding(name, CLASSES[name], position, level)] = None
     return list(found)
+
+
+def _level(rule: str, name: str, contract: Mapping[str, Any]) -> str:
+    """The level of a rule, or of its copy `name`, as the key it is about leaves it."""
+    level = str(contract.get(f"rules.{name}", "off"))
+    lets = contract[_BY_KEY[rule]] if rule in _BY_KEY else "reject"
+    if lets == "accept":
+        return "off"
+    return "suspect" if lets == "unknown" and level == "enforce" else level
 
 
 def refusing(findings: list[Finding]) -> list[Finding]:

@@ -17,7 +17,6 @@ Found = Iterator[tuple[str, str]]
 Blocks = list[Mapping[str, Any]]
 THINKING = ("thinking", "redacted_thinking")
 _ID = re.compile(r"[a-zA-Z0-9_-]+")
-_MARKERS = 4
 _BLOCK_KEYS: Mapping[str, frozenset[str]] = {
     "text": frozenset({"type", "text", "citations", "cache_control"}),
     "thinking": frozenset({"type", "thinking", "signature"}),
@@ -35,15 +34,16 @@ def broken(request: Mapping[str, Any], contract: Mapping[str, Any]) -> Found:
     given = request.get("messages")
     messages = [one if isinstance(one, Mapping) else {} for one in given] if isinstance(given, list) else []
     all_blocks = [_blocks(message) for message in messages]
-    yield from _pairing(messages, all_blocks)
+    yield from _pairing(messages, all_blocks, contract["pairing.results_position"])
     yield from _ids(all_blocks)
     for number, (message, blocks) in enumerate(zip(messages, all_blocks, strict=True)):
         place = f"messages.{number}"
         yield from _message(message, blocks, place, last=number == len(messages) - 1)
-        yield from _server_pairs(blocks, place, pending=_waits(all_blocks, number))
+        if contract["pairing.server_tool_pairs"]:
+            yield from _server_pairs(blocks, place, pending=_waits(all_blocks, number))
         for at, block in enumerate(blocks):
             yield from _block(block, f"{place}.content.{at}")
-    yield from _markers(request, all_blocks)
+    yield from _markers(request, all_blocks, contract)
     yield from _thinking(request, messages, all_blocks)
     if effort.demanded(request, contract):
         yield from _unsigned(messages, all_blocks)
@@ -61,8 +61,13 @@ def _of(blocks: Blocks, *kinds: str) -> Blocks:
     return [block for block in blocks if block.get("type") in kinds]
 
 
-def _pairing(messages: list[Mapping[str, Any]], all_blocks: list[Blocks]) -> Found:
+def _pairing(messages: list[Mapping[str, Any]], all_blocks: list[Blocks], position: str) -> Found:
     """AN-01 to AN-04: results first in the next message, all of them, no others, once each."""
+    if position in ("next_turn", "same_input"):
+        yield from _pairing_apart(messages, all_blocks, turns=position == "next_turn")
+        return
+    if position == "next_turn_only":
+        yield from _beside_results(messages, all_blocks)
     asked: list[Any] = []
     for number, (message, blocks) in enumerate(zip(messages, all_blocks, strict=True)):
         place = f"messages.{number}"
@@ -84,6 +89,42 @@ def _pairing(messages: list[Mapping[str, Any]], all_blocks: list[Blocks]) -> Fou
         asked = [block.get("id") for block in uses]
     if asked:
         yield "AN-01", f"messages.{len(messages) - 1}"
+
+
+def _pairing_apart(messages: list[Mapping[str, Any]], all_blocks: list[Blocks], *, turns: bool) -> Found:
+    """AN-01, AN-02, AN-04 where other words may stand before a result: up to the next reply, or anywhere before it."""
+    waits: dict[Any, int] = {}
+    answered: set[Any] = set()
+    for number, (message, blocks) in enumerate(zip(messages, all_blocks, strict=True)):
+        if message.get("role") == "assistant":
+            if turns:
+                yield from (("AN-01", f"messages.{opened}") for opened in waits.values())
+                waits, answered = {}, set()
+            asked = [block.get("id") for block in _of(blocks, "tool_use")]
+            waits |= dict.fromkeys(asked, number)
+            answered -= set(asked)
+        for at, block in enumerate(blocks):
+            if block.get("type") != "tool_result":
+                continue
+            used = block.get("tool_use_id")
+            if used in waits and message.get("role") == "user":
+                del waits[used]
+                answered.add(used)
+            else:
+                yield "AN-04" if used in answered else "AN-02", f"messages.{number}.content.{at}"
+    yield from (("AN-01", f"messages.{opened}") for opened in waits.values())
+
+
+def _beside_results(messages: list[Mapping[str, Any]], all_blocks: list[Blocks]) -> Found:
+    """AN-03 where the turn with results holds nothing else."""
+    results = False
+    for number, (message, blocks) in enumerate(zip(messages, all_blocks, strict=True)):
+        results = results and message.get("role") == "user"
+        for at, block in enumerate(blocks):
+            if block.get("type") == "tool_result":
+                results = True
+            elif results:
+                yield "AN-03", f"messages.{number}.content.{at}"
 
 
 def _rank(blocks: Blocks, at: int) -> int:
@@ -179,18 +220,21 @@ def _waits(all_blocks: list[Blocks], number: int) -> bool:
     return number == len(all_blocks) - 1
 
 
-def _markers(request: Mapping[str, Any], all_blocks: list[Blocks]) -> Found:
-    """AN-18: at most four cache markers, none on thinking or on empty text."""
+def _markers(request: Mapping[str, Any], all_blocks: list[Blocks], contract: Mapping[str, Any]) -> Found:
+    """AN-18: no more cache markers than the endpoint takes, none on what it forbids them on."""
+    most, forbidden = contract["cache.markers_max"], contract["cache.forbidden_on"]
     system, tools = request.get("system"), request.get("tools")
     outside = [*(system if isinstance(system, list) else ()), *(tools if isinstance(tools, list) else ())]
     marked = sum(isinstance(one, Mapping) and "cache_control" in one for one in outside)
+    if marked > most:
+        yield "AN-18", "tools"
     for number, blocks in enumerate(all_blocks):
         for at, block in enumerate(blocks):
             if "cache_control" not in block:
                 continue
             marked += 1
             blank = block.get("type") == "text" and not str(block.get("text") or "").strip()
-            if marked > _MARKERS or block.get("type") in THINKING or blank:
+            if marked > most or block.get("type") in forbidden or (blank and "empty_text" in forbidden):
                 yield "AN-18", f"messages.{number}.content.{at}"
 
 

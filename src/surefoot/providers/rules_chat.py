@@ -16,6 +16,8 @@ Found = Iterator[tuple[str, str]]
 """Rule id and position, e.g. `("OC-01", "messages.3")`."""
 
 _CHAT_ID_LENGTH = 40
+_ARGUMENTS: Mapping[str, tuple[type, ...]] = {"string": (str,), "object": (dict,), "either": (str, dict)}
+"""The form of `arguments` by `arguments.type` (OC-08, LS-04)."""
 
 
 def broken(request: Mapping[str, Any], contract: Mapping[str, Any]) -> Found:
@@ -24,7 +26,7 @@ def broken(request: Mapping[str, Any], contract: Mapping[str, Any]) -> Found:
     if not isinstance(messages, list):
         yield "OC-06", "messages"
         return
-    yield from _pairing(messages)
+    yield from _pairing(messages, contract["pairing.results_position"])
     yield from _order(messages)
     yield from _repeated_ids(messages)
     for number, message in enumerate(messages):
@@ -45,8 +47,11 @@ def _call_ids(message: Any) -> list[Any]:
     return [call.get("id") for call in _calls(message) if isinstance(call, Mapping)]
 
 
-def _pairing(messages: list[Any]) -> Found:
+def _pairing(messages: list[Any], position: str) -> Found:
     """OC-01, OC-02, OC-03, OC-09, OC-12: one walk with the open batch."""
+    if position in ("next_turn", "same_input"):
+        yield from _pairing_apart(messages, turns=position == "next_turn")
+        return
     asked: list[Any] = []
     answered: list[Any] = []
     opened = 0
@@ -64,9 +69,34 @@ def _pairing(messages: list[Any]) -> Found:
             yield "OC-01", f"messages.{opened}"
             if not answered and role == "assistant" and _calls(message):
                 yield "OC-12", f"messages.{number}"
+        if answered and role == "user" and position == "next_turn_only":
+            yield "OC-01", f"messages.{number}"  # words in the turn that belongs to results
         asked, answered, opened = _call_ids(message), [], number
     if set(asked) - set(answered):
         yield "OC-01", f"messages.{opened}"
+
+
+def _pairing_apart(messages: list[Any], *, turns: bool) -> Found:
+    """OC-01, OC-02, OC-03 where other words may stand before a result: up to the next reply, or anywhere before it."""
+    waits: dict[Any, int] = {}
+    answered: set[Any] = set()
+    for number, message in enumerate(messages):
+        if _role(message) == "tool":
+            call_id = message.get("tool_call_id")
+            if call_id not in waits and call_id not in answered:
+                yield "OC-02", f"messages.{number}"
+            elif call_id in answered:
+                yield "OC-03", f"messages.{number}"
+            else:
+                answered.add(call_id)
+                del waits[call_id]
+        elif _role(message) == "assistant":
+            if turns:
+                yield from (("OC-01", f"messages.{opened}") for opened in waits.values())
+                waits, answered = {}, set()
+            waits |= dict.fromkeys(_call_ids(message), number)
+            answered -= set(_call_ids(message))
+    yield from (("OC-01", f"messages.{opened}") for opened in waits.values())
 
 
 def _order(messages: list[Any]) -> Found:
@@ -132,9 +162,9 @@ def _check_calls(message: Mapping[str, Any], place: str, contract: Mapping[str, 
         if not isinstance(function.get("name"), str):
             yield "DS-11", here
         arguments = function.get("arguments")
-        if not isinstance(arguments, str):
+        if not isinstance(arguments, _ARGUMENTS[contract["arguments.type"]]):
             yield "OC-08", here
-        elif not is_object_json(arguments):
+        elif isinstance(arguments, str) and not is_object_json(arguments):
             yield "LS-01", here
 
 
@@ -156,10 +186,16 @@ def _check_content(message: Mapping[str, Any], place: str, contract: Mapping[str
 
 def _check_result(message: Mapping[str, Any], place: str, contract: Mapping[str, Any]) -> Found:
     """OC-07, LS-05 on results; OC-10 is LS-05 where plain text is demanded."""
-    if message.get("role") != "tool" or not isinstance(message.get("content"), list):
+    content = message.get("content")
+    if message.get("role") != "tool" or content is None:
         return
-    yield "LS-05", place
-    if any(isinstance(part, Mapping) and part.get("type") == "image_url" for part in message["content"]):
+    parts = content if isinstance(content, list) else []
+    kinds = {part.get("type") for part in parts if isinstance(part, Mapping)}
+    form = contract["content.result"]
+    beyond_text = isinstance(content, list) and (form == "string" or bool(kinds - {"text"}))
+    if isinstance(content, Mapping) != (form == "object") or (beyond_text and form != "parts"):
+        yield "LS-05", place
+    if "image_url" in kinds and contract["content.result_media"] != "inline":
         yield "OC-07", place
 
 

@@ -23,11 +23,12 @@ def broken(request: Mapping[str, Any], contract: Mapping[str, Any]) -> Found:
     given = request.get("input")
     items = [item if isinstance(item, Mapping) else {} for item in given] if isinstance(given, list) else []
     yield from _chaining(request)
-    yield from _pairing(items, chained=bool(request.get("previous_response_id")))
+    yield from _pairing(items, contract, chained=bool(request.get("previous_response_id")))
+    yield from _placed(items, contract["pairing.results_position"])
     yield from _ids(items)
     yield from _groups(items)
     for number, item in enumerate(items):
-        yield from _item(item, f"input.{number}", request)
+        yield from _item(item, f"input.{number}", request, contract)
     if effort.demanded(request, contract):
         yield from _plain_reasoning(request, items)
 
@@ -49,10 +50,11 @@ def _chaining(request: Mapping[str, Any]) -> Found:
         yield "OR-11", "previous_response_id"
 
 
-def _pairing(items: list[Mapping[str, Any]], *, chained: bool) -> Found:
+def _pairing(items: list[Mapping[str, Any]], contract: Mapping[str, Any], *, chained: bool) -> Found:
     """OR-01, OR-02, and MM-03: results follow their calls, once."""
     asked: dict[Any, int] = {}
     answered: set[Any] = set()
+    once = contract["pairing.duplicate_result"] == "reject"
     all_asked = {item.get("call_id") for item in items if _kind(item) == "function_call"}
     for number, item in enumerate(items):
         call_id = item.get("call_id")
@@ -63,12 +65,35 @@ def _pairing(items: list[Mapping[str, Any]], *, chained: bool) -> Found:
         elif _kind(item) in _OUTPUTS:
             if call_id not in all_asked and not chained:
                 yield "OR-02", f"input.{number}"
-            elif (call_id not in asked and not chained) or call_id in answered:
+            elif (call_id not in asked and not chained) or (once and call_id in answered):
                 yield "MM-03", f"input.{number}"
             answered.add(call_id)
     for call_id, number in asked.items():
         if call_id not in answered:
             yield "OR-01", f"input.{number}"
+
+
+def _placed(items: list[Mapping[str, Any]], position: str) -> Found:
+    """OR-01 where results must stand nearer to their calls than in the same input."""
+    if position == "same_input":
+        return
+    waits: dict[Any, int] = {}
+    results = False
+    for number, item in enumerate(items):
+        kind = _kind(item)
+        if kind in _OUTPUTS:
+            waits.pop(item.get("call_id"), None)
+            results = True
+            continue
+        model = _is_output(item)
+        if waits and (results if model else position != "next_turn"):
+            yield from (("OR-01", f"input.{opened}") for opened in waits.values())
+            waits = {}
+        if results and not model and position == "next_turn_only":
+            yield "OR-01", f"input.{number}"  # words in the turn that belongs to results
+        results = results and not model and position == "next_turn"
+        if kind == "function_call":
+            waits[item.get("call_id")] = number
 
 
 def _ids(items: list[Mapping[str, Any]]) -> Found:
@@ -107,7 +132,9 @@ def _groups(items: list[Mapping[str, Any]]) -> Found:
                 yield "OR-04", f"input.{number}"
 
 
-def _item(item: Mapping[str, Any], place: str, request: Mapping[str, Any]) -> Found:
+def _item(
+    item: Mapping[str, Any], place: str, request: Mapping[str, Any], contract: Mapping[str, Any]
+) -> Found:
     """OR-05, OR-07, OR-09, OR-10, OR-14, MM-02 on one item."""
     kind = _kind(item)
     if item.get("role") == "tool":
@@ -119,7 +146,8 @@ def _item(item: Mapping[str, Any], place: str, request: Mapping[str, Any]) -> Fo
         if item.get("status") == "incomplete":
             yield "OR-14", place
         arguments = item.get("arguments")
-        if not isinstance(arguments, str) or not is_object_json(arguments):
+        as_object = isinstance(arguments, dict) and contract["arguments.type"] != "string"
+        if not as_object and (not isinstance(arguments, str) or not is_object_json(arguments)):
             yield "MM-02", place
     stored = request.get("store") is not False
     if kind == "item_reference" and not stored:

@@ -33,21 +33,24 @@ _TOOL_NAME = re.compile(r"^[a-zA-Z0-9_.:-]{1,128}$")
 _DIGITS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def in_order(messages: Iterable[Message]) -> list[Message]:
+def in_order(messages: Iterable[Message], contract: Mapping[str, Any]) -> list[Message]:
     """Each result directly after the message that asked for it, in the order of the calls (R1, OC-01).
 
-    A person can type while a batch runs, so their words may be stored between a call
-    and its result. A result whose call is not there stays where it is; `rules` names it.
+    That place fits every `pairing.results_position`. A person can type while a batch runs, so their
+    words may be stored between a call and its result. A result whose call is not there stays where it is,
+    and a second one of a call is left out (R7) unless the endpoint takes it.
     A reply that was stored twice is shown once (R7): its calls are its own, by our id of them.
     """
     given = without_copies(messages)
-    results: dict[str, ResultGiven] = {}
+    results: dict[str, list[ResultGiven]] = {}
+    several = contract["pairing.duplicate_result"] == "accept"
     asked = {
         call.call_id for message in given if isinstance(message, AssistantWords) for call in message.calls
     }
     for message in given:
         if isinstance(message, ResultGiven):
-            results.setdefault(message.call.call_id, message)
+            found = results.setdefault(message.call.call_id, [])
+            found += [message] if several or not found else []
     ordered: list[Message] = []
     for message in given:
         if isinstance(message, ResultGiven):
@@ -56,7 +59,7 @@ def in_order(messages: Iterable[Message]) -> list[Message]:
             continue
         ordered.append(message)
         if isinstance(message, AssistantWords):
-            ordered += [results[call.call_id] for call in message.calls if call.call_id in results]
+            ordered += [one for call in message.calls for one in results.get(call.call_id, ())]
     return ordered
 
 
@@ -75,12 +78,21 @@ def without_copies(messages: Iterable[Message]) -> list[Message]:
 def wire_ids(messages: Iterable[Message], contract: Mapping[str, Any]) -> dict[str, str]:
     """Call id → the id used on the wire: the provider's own while it fits and is free, else an alias.
 
-    The earliest holder keeps a repeated id, so nothing already sent ever changes (TR-32, S-14 to S-16).
+    The earliest holder keeps a repeated id, so nothing already sent ever changes (TR-32, S-14 to S-16). A result
+    without its call has an id only where the endpoint takes such a result.
     """
     chosen: dict[str, str] = {}
     taken: set[str] = set()
     native = contract["ids.policy"] == "native_kimi"
-    for message in messages:
+    orphans = contract["pairing.orphan_result"] == "accept"
+    given = list(messages)
+    asked = {call.call_id for one in given if isinstance(one, AssistantWords) for call in one.calls}
+    for message in given:
+        if isinstance(message, ResultGiven) and orphans and message.call.call_id not in asked:
+            own = message.call.provider_call_id
+            fits = own is not None and bool(own.strip()) and own not in taken and _fits(own, contract)
+            chosen[message.call.call_id] = own if own is not None and fits else alias(message.call, contract)
+            taken.add(chosen[message.call.call_id])
         if not isinstance(message, AssistantWords):
             continue
         if contract["ids.unique"] != "request" and not native:
@@ -185,6 +197,15 @@ def wire_name(name: str) -> str:
     return name if _TOOL_NAME.match(name) else UNNAMED_TOOL
 
 
+def wire_arguments(text: Any, contract: Mapping[str, Any]) -> Any:
+    """Arguments in the form of `arguments.type`: text, an object, or whichever of the two was stored (R2, LS-04)."""
+    form = contract["arguments.type"]
+    if form == "either" and isinstance(text, Mapping):
+        return dict(text)
+    written = replayed_arguments(text, contract)
+    return (strict_object(written) or {}) if form == "object" else written
+
+
 def replayed_arguments(text: Any, contract: Mapping[str, Any]) -> str:
     """Argument text for the wire: stored bytes when they will do, `{}` for blank and broken ones (S-19, R13).
 
@@ -279,6 +300,29 @@ def result_text(message: ResultGiven, contract: Mapping[str, Any]) -> str:
     if message.is_error and contract["content.error_result_text"]:
         return FAILED_WITHOUT_TEXT
     return EMPTY_RESULT if contract["content.empty_result"] == "text" else message.text
+
+
+def result_content(
+    message: ResultGiven, contract: Mapping[str, Any], *, part: str = "text"
+) -> str | list[dict[str, Any]] | dict[str, str]:
+    """A result in the form of `content.result`; `part` is the wire's type of a text part.
+
+    Where parts may stand, plain text may stand too, and it does: only what is more than text needs them.
+    """
+    text, form = result_text(message, contract), contract["content.result"]
+    if form == "object":
+        return {"error" if message.is_error else "output": text if text.strip() else EMPTY_RESULT}
+    if form == "text_parts" and text.strip():
+        return [{"type": part, "text": text}]
+    return text
+
+
+def parts_results(contract: Mapping[str, Any]) -> bool:
+    """Whether words after results need an answer of the assistant's side between them (MS-02, GE-04)."""
+    return bool(
+        contract["pairing.after_results"] == "assistant_or_tool"
+        or contract["pairing.results_position"] == "next_turn_only"
+    )
 
 
 def messages_of(body: Mapping[str, Any]) -> Any:
