@@ -219,14 +219,16 @@ class App:
 
     def _worked_with(self) -> dict[str, str | None]:
         """What a resume compares with what the session worked with before (UX-55)."""
-        contract = None
+        contract = effort = None
         with suppress(SettingsError):  # a part put in its place needs no endpoint
-            contract = self.settings.chosen().endpoint.contract
+            chosen = self.settings.chosen()
+            contract, effort = chosen.endpoint.contract, chosen.effort
         shared, own = project_files(self.settings.root)
         files = [*shared, *own] if self.settings.trusted else []
         text = "".join(file.read_text(encoding="utf-8") for file in files)
         return {
             "model": self._model_name(),
+            "effort": effort,
             "contract": contract,
             "settings": digest_text(text) if text else None,
         }
@@ -534,12 +536,12 @@ def _check_there(row: SessionRow) -> None:
 def _held(held: Held, session_id: str, now_ms: int) -> SessionHeld:
     """Who holds it, since when, how its death would be known, and the ways on (UX-51)."""
     when = "at once" if held.how == "at_once" else "when its lease ends, at most 10 minutes from now"
-    minutes = (now_ms - held.since_ms) // 60_000
-    since = f" for {minutes} min" if minutes > 0 else ""
+    seconds = max(0, now_ms - held.since_ms) // 1000
+    since = f" for {seconds // 60} min" if seconds >= 60 else f" for {seconds} s"
     return SessionHeld(
         f"Session {session_id} is open in process {held.owner.pid} on {held.owner.host}{since}; if that process dies"
-        f" it is known {when}. Read it with surefoot session show, wait with --wait SECONDS, or take it over"
-        " with --take-over.",
+        f" it is known {when}. Read it with surefoot session show, fork it with surefoot session fork, wait with"
+        " --wait SECONDS, or take it over with --take-over.",
         next_command=f"surefoot session show {session_id}",
         session_id=session_id,
         pid=held.owner.pid,

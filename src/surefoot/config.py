@@ -288,8 +288,8 @@ def _lay_project(total: _Sum, root: Path, trusted: bool) -> None:
         names = left_out(root)
         if names:
             total.warnings.append(
-                f"{root} is not trusted, so {', '.join(names)} were left out;"
-                f" `surefoot trust {root}` accepts them."
+                f"{root} is not trusted, so this was left out: {', '.join(names)}."
+                f" `surefoot trust {root}` accepts it."
             )
         return
     shared, own = project_files(root)

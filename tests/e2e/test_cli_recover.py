@@ -172,7 +172,10 @@ def test_ux_51_a_held_session_ends_with_8_and_names_its_holder(world: World) -> 
     wait_for((world.project / "started").exists)
     held = world.run("-c", "-p", "me too", "--output-format", "json")
     assert held.returncode == 8 and json.loads(held.stdout)["subtype"] == "error_session_held"
-    assert str(run.pid) in held.stderr
+    assert str(run.pid) in held.stderr and " s; if that process dies it is known at once." in held.stderr
+    ways = [held.stderr.find(way) for way in ("session show", "session fork", "--wait", "--take-over")]
+    assert -1 not in ways and ways == sorted(ways), "read it, fork it, wait, take it over"
+    assert json.loads(held.stdout)["resume_command"] == f"surefoot -r {json.loads(held.stdout)['session_id']}"
     waited = world.run("-c", "-p", "me too", "--wait", "0.5")
     assert waited.returncode == 8
     assert "running" in world.run("session", "show").stdout or world.run("recover", "list").returncode == 0

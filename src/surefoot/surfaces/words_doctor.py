@@ -42,9 +42,13 @@ CHECKS: Mapping[str, tuple[str, str]] = {
         "{root} 未受信任，未采用它的设置文件",
         "{root} 未受信任，未採用它的設定檔案",
     ),
-    "{root} is not trusted, so {names} were left out; `surefoot trust {again}` accepts them.": (
-        "{root} 未受信任，所以未采用 {names}；`surefoot trust {again}` 会接受它们。",
-        "{root} 未受信任，所以未採用 {names}；`surefoot trust {again}` 會接受它們。",
+    "{root} is not trusted, so this was left out: {names}. `surefoot trust {again}` accepts it.": (
+        "{root} 未受信任，所以未采用：{names}。`surefoot trust {again}` 会接受它。",
+        "{root} 未受信任，所以未採用：{names}。`surefoot trust {again}` 會接受它。",
+    ),
+    "{root} has no settings files of its own": (
+        "{root} 没有自己的设置文件",
+        "{root} 沒有自己的設定檔案",
     ),
     "no model is configured": ("没有配置模型", "沒有配置模型"),
     "asks {model} at {url}": ("使用 {model}，位于 {url}", "使用 {model}，位於 {url}"),

@@ -224,6 +224,19 @@ FAULTS: Mapping[str, tuple[str, str]] = {
             "請改正或取消。"
         ),
     ),
+    (
+        "The request was not sent: it has {size} bytes, and the contract of endpoint {name} says that "
+        "limits.body_bytes = {most}. Shorten the conversation with /compact, or start a new session."
+    ): (
+        (
+            "请求没有发送：它有 {size} 字节，而端点 {name} 的契约规定 limits.body_bytes = {most}。"
+            "请用 /compact 缩短对话，或开始新会话。"
+        ),
+        (
+            "請求沒有傳送：它有 {size} 位元組，而端點 {name} 的契約規定 limits.body_bytes = {most}。"
+            "請用 /compact 縮短對話，或開始新的工作階段。"
+        ),
+    ),
     ("The request was not sent: it breaks {rules} of the contract of endpoint {name} (at {position})."): (
         "请求没有发出：它违反了端点 {name} 的约定中的 {rules}（位置 {position}）。",
         "請求沒有發出：它違反了端點 {name} 的約定中的 {rules}（位置 {position}）。",

@@ -63,7 +63,10 @@ HELP: Mapping[str, tuple[str, str]] = {
         "无人值守的运行如何处理未决调用。",
         "無人值守的執行如何處理未決呼叫。",
     ),
-    "Most model requests of this run.": ("这次运行最多的模型请求数。", "這次執行最多的模型請求數。"),
+    "Most model requests of this run; at least 1.": (
+        "这次运行最多的模型请求数，至少为 1。",
+        "這次執行最多的模型請求數，至少為 1。",
+    ),
     "End the run after 90s, 10m or 2h.": ("在 90s、10m 或 2h 后结束运行。", "在 90s、10m 或 2h 後結束執行。"),
     "Work in this directory.": ("在这个目录中工作。", "在這個目錄中工作。"),
     "Whether colour is written; NO_COLOR counts for auto.": (

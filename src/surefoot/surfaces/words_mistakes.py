@@ -21,17 +21,18 @@ MISTAKES: Mapping[str, tuple[str, str]] = {
     ),
     (
         "Session {session} is open in process {pid} on {host}{since}; if that process dies it is "
-        "known {when}. Read it with surefoot session show, wait with --wait SECONDS, or take it over "
-        "with --take-over."
+        "known {when}. Read it with surefoot session show, fork it with surefoot session fork, wait with "
+        "--wait SECONDS, or take it over with --take-over."
     ): (
         (
             "会话 {session} 正由 {host} 上的进程 {pid} 打开{since}；如果那个进程终止，{when}就能得知。"
-            "可以用 surefoot session show 查看，用 --wait SECONDS 等待，或用 --take-over 接管。"
+            "可以用 surefoot session show 查看，用 surefoot session fork 复制，用 --wait SECONDS 等待，"
+            "或用 --take-over 接管。"
         ),
         (
             "工作階段 {session} 正由 {host} 上的行程 {pid} 開啟{since}；如果那個行程終止，"
-            "{when}就能得知。可以用 surefoot session show 查看，用 --wait SECONDS 等待，或用 --take-over "
-            "接管。"
+            "{when}就能得知。可以用 surefoot session show 查看，用 surefoot session fork 複製，"
+            "用 --wait SECONDS 等待，或用 --take-over 接管。"
         ),
     ),
     "Session {session} is {status}.": (
@@ -310,9 +311,13 @@ MISTAKES: Mapping[str, tuple[str, str]] = {
         "--fork-session 复制一个会话：请用 -r REF 指明，或用 -c 表示最新的。",
         "--fork-session 複製一個工作階段：請用 -r REF 指明，或用 -c 表示最新的。",
     ),
-    "--timeout {text} is no duration. Write 90s, 10m or 2h.": (
-        "--timeout {text} 不是时长。请写 90s、10m 或 2h。",
-        "--timeout {text} 不是時長。請寫 90s、10m 或 2h。",
+    "{flag} {text} is no duration. Write 90s, 10m or 2h.": (
+        "{flag} {text} 不是时长。请写 90s、10m 或 2h。",
+        "{flag} {text} 不是時長。請寫 90s、10m 或 2h。",
+    ),
+    "--max-turns {text} must be a whole number from 1.": (
+        "--max-turns {text} 必须是从 1 起的整数。",
+        "--max-turns {text} 必須是從 1 起的整數。",
     ),
     "Standard input holds more than 8 MiB. Put it in a file and name the file.": (
         "标准输入超过 8 MiB。请放进文件并写出文件名。",
@@ -428,6 +433,7 @@ MISTAKE_PARTS: Mapping[str, tuple[str, str]] = {
         "在它的租約到期時（最多 10 分鐘後）",
     ),
     " for {minutes} min": ("已有 {minutes} 分钟", "已有 {minutes} 分鐘"),
+    " for {seconds} s": ("已有 {seconds} 秒", "已有 {seconds} 秒"),
     "one of {known}": ("以下之一：{known}", "以下之一：{known}"),
     "text in quotation marks": ("引号中的文本", "引號中的文字"),
     "true or false": ("true 或 false", "true 或 false"),

@@ -21,11 +21,12 @@ from typing import Any
 
 from surefoot.core.model import Kind, Notice
 from surefoot.errors import RecoveryRefused, UsageError
+from surefoot.runtime.own_commands import OwnCommands
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
 from surefoot.runtime.permission import mode_of
 from surefoot.surfaces import incident_card, notices, pictures, plain, view
 from surefoot.surfaces.asking import permission_lines
-from surefoot.surfaces.chat_lines import recovery_words
+from surefoot.surfaces.chat_lines import own_output, recovery_words
 from surefoot.surfaces.cli import chat_shows, reading, running
 from surefoot.surfaces.cli.guard import terminal_guard
 from surefoot.surfaces.cli.naming import known_as, name_of
@@ -187,6 +188,18 @@ class _Driver:
         code, reason = str(done.body["code"]), done.body.get("reason")
         raise RecoveryRefused(refusal(code, self.wish.look.language, reason=reason), code=code, reason=reason)
 
+    async def _own(self, command: str) -> list[str]:
+        """Run a command of the person's own through the door of every call, and give what it said (UX-19)."""
+        controller, language = await self._begun(), self.wish.look.language
+        receipt = await OwnCommands(controller.session, controller.barrier, controller.actions).run(command)
+        if receipt is None:
+            return [answer("turn_runs", language)]
+        text = str((receipt.result or {}).get("text", ""))
+        if receipt.result_ref is not None:
+            stored = await controller.session.ledger.get_blob(receipt.result_ref)
+            text = stored.decode("utf-8", "replace")
+        return own_output(text, language)
+
     async def ask_to_look(self, card: Mapping[str, Any]) -> Any:
         """A turn in which the model may only look, with a budget of its own (UX-116)."""
         controller = self._controller
@@ -217,8 +230,10 @@ class _Driver:
             self._controller.people.mode = mode_of(mode)
 
     async def command(self, word: str, rest: str) -> list[str]:
-        """What a slash command that only shows something answers."""
+        """What a slash command that only shows something answers; `!` runs one of the person's own (UX-19)."""
         settings = self.wish.settings
+        if word == "!":
+            return await self._own(rest)
         if word == "/model":
             return [self.model, answer("other_model", self.wish.look.language)]
         if word == "/permissions":

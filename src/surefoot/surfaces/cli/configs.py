@@ -134,7 +134,7 @@ def published_schema(name: str) -> str:
 
 
 def _near(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    close = difflib.get_close_matches(name, sorted(set(known)), n=3, cutoff=0.6)
     return f" Did you mean {', '.join(close)}?" if close else ""
 
 
@@ -232,17 +232,23 @@ def check(explain: str | None, as_json: bool) -> None:
     from surefoot.app import examine
     from surefoot.offering import unmatched
 
-    settings = load_settings({}, os.environ, Path.cwd())
-    if explain is not None:
-        complain(settings.warnings)
-        _explain(settings, explain, as_json=as_json)
-        return
-    warnings = [*settings.warnings, *unmatched(settings, directory=Path.cwd())]
-    complain(warnings)
-    examine(settings)
+    warnings: list[str] = []
+    try:
+        settings = load_settings({}, os.environ, Path.cwd())
+        if explain is not None:
+            complain(settings.warnings)
+            _explain(settings, explain, as_json=as_json)
+            return
+        warnings = [*settings.warnings, *unmatched(settings, directory=Path.cwd())]
+        complain(warnings)
+        examine(settings)
+    except SettingsError as error:
+        if as_json:
+            say_json({"ok": False, "warnings": warnings, "error": error.message})
+        raise
     count = len(warnings)
     if as_json:
-        say_json({"ok": not count, "warnings": warnings})
+        say_json({"ok": not count, "warnings": warnings, "error": None})
         return
     click.echo("settings: " + (f"{count} warning{'s' * (count > 1)}" if count else "ok"))
 

@@ -22,6 +22,7 @@ from surefoot.app import examine
 from surefoot.config import Settings
 from surefoot.errors import LedgerNewer, SessionMissing, SurefootError
 from surefoot.offering import unmatched
+from surefoot.settings_files import left_out
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import headed, say_json, say_lines
 from surefoot.surfaces.cli.tongue import language_here
@@ -151,8 +152,11 @@ def _settings(settings: Settings | None, broken: SurefootError | None) -> Check:
 
 
 def _project(settings: Settings) -> Check:
-    state = "trusted" if settings.trusted else "not trusted; its settings files are left out"
-    return Check("settings", "ok", f"{settings.root} is {state}", {"trusted": settings.trusted})
+    root = settings.root
+    apart = f"{root} is not trusted; its settings files are left out"
+    found = apart if left_out(root) else f"{root} has no settings files of its own"
+    told = f"{root} is trusted" if settings.trusted else found
+    return Check("settings", "ok", told, {"trusted": settings.trusted})
 
 
 def _keys(settings: Settings) -> Check:

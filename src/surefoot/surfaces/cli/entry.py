@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import errno
+import itertools
 import os
 import shlex
 import sys
@@ -45,6 +46,23 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "completion": ("extras:completion", "Print the completion script of a shell."),
 }
 """Name → module and attribute, help. A row without help is another name of one above."""
+MEANT: dict[str, str] = {
+    "help": "--help",
+    "version": "--version",
+    "continue": "-c",
+    "resume": "session resume",
+    "list": "session list",
+    "show": "session show",
+    "fork": "session fork",
+    "export": "session export",
+    "login": "auth status",
+    "settings": "config",
+    "verify": "ledger verify",
+    "inspect": "recover inspect",
+    "confirm": "recover confirm",
+    "deny": "recover deny",
+}
+"""Words that are commands elsewhere, or below a command of ours, and what they are here (UX-14)."""
 REFUSALS = {errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
 """What a system refuses for reasons of its own: a full or read-only disk, a missing right, a folder that is gone."""
 
@@ -105,7 +123,9 @@ def run(arguments: Sequence[str]) -> int:
         sys.stderr.write(mistake.format_message() + "\n")
         return 2
     except click.ClickException as mistake:
-        _tell(mistake.format_message(), "SF-USAGE", _help_of(mistake))
+        # On one line, also where the parser would list the choices below each other (UX-9).
+        told = " ".join(mistake.format_message().split())
+        _tell(told, "SF-USAGE", _help_of(mistake), arguments)
         return 2
     except click.Abort:
         return 130
@@ -121,7 +141,7 @@ def run(arguments: Sequence[str]) -> int:
         if first_word(arguments) == "recover" and "--json" in arguments:
             _say_object(code, error.message)
         else:
-            _tell(error.message, code, next_of(error))
+            _tell(error.message, code, next_of(error), arguments)
         return exit_of(error)
     except Signal as error:
         _tell(str(error), "SF-SIGNAL", "surefoot doctor")
@@ -201,7 +221,7 @@ def _dispatched(arguments: list[str]) -> int:
 def _no_command(arguments: Sequence[str], word: str) -> str:
     """The nearest commands by their first name, and how the same words would be a prompt (UX-14)."""
     names = [name for name, (_, told) in COMMANDS.items() if told]
-    near = difflib.get_close_matches(word, names, n=3, cutoff=0.6)
+    near = [MEANT[word]] if word in MEANT else difflib.get_close_matches(word, names, n=3, cutoff=0.6)
     near = near or difflib.get_close_matches(word, names, n=1, cutoff=0.0)
     words = " ".join(arguments[list(arguments).index(word) :])
     prompt = shlex.join(["surefoot", words] if " " in words else ["surefoot", "--", words])
@@ -284,15 +304,47 @@ def _help_of(mistake: click.ClickException) -> str:
     return f"{context.command_path} --help" if context is not None else "surefoot --help"
 
 
-def _tell(message: str, code: str, next_command: str) -> None:
-    """One sentence, its code, and what to do next; on standard error."""
+def _tell(message: str, code: str, next_command: str, arguments: Sequence[str] = ()) -> None:
+    """One sentence, its code, and what to do next; on standard error.
+
+    A run in print mode that could not begin says it on one last line, and with its document in the form that was
+    asked for (UX-29, UX-30).
+    """
     told, label, language = message.strip(), "next: ", language_here()
+    printing = _is_print_run(arguments)
+    if printing:
+        _say_not_begun(arguments, told)
     if language != "en":
         from surefoot.surfaces.phrases import translated
         from surefoot.surfaces.words import say
 
         told, label = translated(told, language), say("end_next", language, command="")
-    sys.stderr.write(f"{code}: {told}\n{label}{next_command}\n")
+    between = " " if printing else "\n"
+    sys.stderr.write(f"{code}: {told}{between}{label}{next_command}\n")
+
+
+def _is_print_run(arguments: Sequence[str]) -> bool:
+    """Whether these words ask for one prompt to the end."""
+    flags = _before_words(arguments)
+    return "-p" in flags or "--print" in flags or first_word(flags) in ("run", "exec")
+
+
+def _before_words(arguments: Sequence[str]) -> list[str]:
+    given = list(arguments)
+    return given[: given.index("--")] if "--" in given else given
+
+
+def _say_not_begun(arguments: Sequence[str], message: str) -> None:
+    """The document of a run that could not begin, when one was asked for (UX-34)."""
+    flags = _before_words(arguments)
+    asked = [after for flag, after in itertools.pairwise(flags) if flag == "--output-format"]
+    asked += [flag.partition("=")[2] for flag in flags if flag.startswith("--output-format=")]
+    if not {"json", "stream-json"} & set(asked):
+        return
+    from surefoot.surfaces.cli.output import say_json
+    from surefoot.surfaces.verdict import Ending, Tally, result_document
+
+    say_json(result_document(Ending(usage=True, reason=message), Tally()))
 
 
 def _say_object(code: str, message: str) -> None:

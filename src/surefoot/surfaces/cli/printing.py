@@ -8,6 +8,7 @@ the last line on standard error. Does not own: the documents (`verdict`), the ru
 from __future__ import annotations
 
 import asyncio
+import shlex
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -17,11 +18,11 @@ from typing import Any
 from surefoot import __version__
 from surefoot.core.model import Notice
 from surefoot.core.turns import StopCause
-from surefoot.errors import SurefootError
+from surefoot.errors import SessionHeld, SurefootError
 from surefoot.runtime.permission import EDITS
 from surefoot.surfaces import incident_card, notices, plain, verdict, view
 from surefoot.surfaces.cli import running
-from surefoot.surfaces.cli.naming import known_as
+from surefoot.surfaces.cli.naming import name_of
 from surefoot.surfaces.cli.output import complain, forget_output, say_json, say_lines
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.phrases import translated
@@ -59,7 +60,7 @@ class _Run:
     _asked_at: float | None = None
     """When the small model was first asked; None once its first words were told."""
     _name: str | None = None
-    """How the session is named in a command: its name, or its short id."""
+    """How people name the session: its name, or its short id."""
     _told: dict[str, str] = field(default_factory=dict)
     _early: list[Notice] | None = field(default_factory=list)
     """Notices of the opening; None once the first line is printed."""
@@ -72,6 +73,8 @@ class _Run:
         except SurefootError as error:
             self.ending = running.of_error(error)
             self._error = error
+            if isinstance(error, SessionHeld):  # it is there, only not ours
+                self.tally.session_id, self.tally.on_disk = str(error.facts["session_id"]), True
         except BrokenPipeError:
             self._reader_gone = True
         self._add_what_happened_outside()
@@ -109,7 +112,7 @@ class _Run:
         wish = self.wish
         async with running.opened(wish, on_notice=self._notice) as opened:
             self.controller = opened.controller
-            self._name = await known_as(opened.app, opened.controller.session_id)
+            self._name = await name_of(opened.app, opened.controller.session_id)
             self.tally.session_id = opened.controller.session_id
             self.tally.on_disk = True
             self._line(self._init(opened.controller))
@@ -191,7 +194,8 @@ class _Run:
         self.tally.permission_denials = list(people.denials) if people is not None else []
         self._say_how_to_allow()
         open_calls = running.undecided(snapshot)
-        cards = [view.card(call, snapshot, look.language, stopped=True) for call in open_calls]
+        stopped = self.wish.settings.recovery.on_unknown == "stop"  # with `continue` the run went on (UX-64)
+        cards = [view.card(call, snapshot, look.language, stopped=stopped) for call in open_calls]
         self.tally.unknown_outcomes = cards
         self.tally.background = list(snapshot.get("background") or ())
         if cards:
@@ -367,5 +371,5 @@ class _Run:
     def _way_on(self, document: dict[str, Any]) -> str | None:
         """A turn that ended is gone on with; before that, the error itself knows the way."""
         if document["resume_command"] and (self.tally.turn_id or self._error is None):
-            return f"surefoot -r {self._name}"
+            return f"surefoot -r {shlex.quote(self._name or '')}"
         return None if self._error is None else next_of(self._error)

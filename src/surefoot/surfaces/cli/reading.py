@@ -162,11 +162,28 @@ async def find_session(settings: Settings, reference: str | None) -> tuple[Place
         if not here:
             raise SessionMissing("There is no session in this project yet.", next_command='surefoot -p "…"')
         return max(here, key=lambda item: item[1].changed_ms)
-    found = [item for item in here if matches(reference, item[1].session_id, item[1].name)]
+    named = [item for item in here if reference in (item[1].session_id, item[1].name)]
+    found = named or [item for item in here if matches(reference, item[1].session_id)]
     if not found and len(reference) == 30:
         every, _ = await rows_of(places_of(settings, every=True))
         found = [item for item in every if item[1].session_id == reference]
     return _single(found, reference, [item[1].session_id for item in found], "surefoot session list")
+
+
+async def find_run(settings: Settings, reference: str | None) -> tuple[Place, SessionRow]:
+    """The session a reference names, or the one in which the call it names ran. Raises `SessionMissing`."""
+    try:
+        return await find_session(settings, reference)
+    except SessionMissing:
+        if reference is None:
+            raise
+        try:
+            place, row, _ = await find_attempt(settings, reference)
+        except SessionMissing:
+            pass  # what was asked for is a session, and so is what is told
+        else:
+            return place, row
+        raise
 
 
 async def find_attempt(

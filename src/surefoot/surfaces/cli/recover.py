@@ -147,12 +147,14 @@ def _listed(call: Mapping[str, Any], resolved: bool) -> bool:
 
 
 def _say_snapshots(snapshots: Sequence[Mapping[str, Any]], language: str) -> None:
-    """One snapshot as it is; several as a list of them."""
+    """One snapshot as it is; several as a list of them, with the calls of all in the order of TR-139 beside it."""
     documents = [view.with_cards(one, language) for one in snapshots]
     if len(documents) == 1:
         say_json(documents[0])
-    else:
-        say_json({"calls": [], "sessions": documents})
+        return
+    calls = sorted((call for one in documents for call in one["calls"]), key=lambda call: not call["open"])
+    running = {one["attemptId"]: one for document in documents for one in document["background"]}
+    say_json({"calls": calls, "background": list(running.values()), "sessions": documents})
 
 
 def _list_lines(snapshots: Sequence[Mapping[str, Any]], look: Look, *, resolved: bool) -> list[str]:
@@ -231,7 +233,14 @@ def card(ctx: click.Context, /, reference: str | None, as_json: bool = False) ->
         reference = _only_open(settings, look)
         if reference is None:
             return
-    snapshot, call, look = _read_call(reference)
+    try:
+        snapshot, call, look = _read_call(reference)
+    except SessionMissing as missing:
+        # It may name a session: then its only open call is meant, or the list of them.
+        reference = _only_open(settings, look, session=reference, missing=missing)
+        if reference is None:
+            return
+        snapshot, call, look = _read_call(reference)
     if not view.is_card(call) or not is_person_here():
         draw(call, snapshot, look, to_output=True)
         raise click.exceptions.Exit(OPEN if view.is_card(call) else 0)
@@ -243,10 +252,21 @@ def card(ctx: click.Context, /, reference: str | None, as_json: bool = False) ->
     raise click.exceptions.Exit(press(verb, [call["attemptId"]], Given()))
 
 
-def _only_open(settings: Any, look: Look) -> str | None:
-    """The attempt id when exactly one call is open; otherwise the list is printed."""
+def _only_open(
+    settings: Any, look: Look, *, session: str | None = None, missing: SessionMissing | None = None
+) -> str | None:
+    """The attempt id when exactly one call is open, here or in `session`; otherwise the list is printed.
+
+    Raises `missing` when there is no such session either.
+    """
 
     async def work() -> list[dict[str, Any]]:
+        if session is not None:
+            try:
+                place, row = await reading.find_session(settings, session)
+            except SessionMissing as absent:
+                raise missing or absent from None
+            return [await reading.read_snapshot(place, row, settings)]
         rows, broken = await reading.rows_of(reading.places_of(settings, every=False))
         if broken:
             raise broken[0].error

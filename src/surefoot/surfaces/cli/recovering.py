@@ -17,7 +17,7 @@ from surefoot.errors import SessionMissing
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import complain, look_here, say_json, say_lines
 from surefoot.surfaces.cli.talk import Wish
-from surefoot.surfaces.words import refusal
+from surefoot.surfaces.words import refusal, say
 
 if TYPE_CHECKING:
     from surefoot.config import Settings
@@ -122,7 +122,8 @@ def _refused(body: Any, language: str, *, as_json: bool) -> int:
         said = {"code": body["code"], "reason": body.get("reason"), "message": _sentence(body, language)}
         say_json({**said, "incident": told, "exitCode": 1})
         return 1
-    complain([f"{body['code']}: {_sentence(body, language)}"])
+    way = say("end_next", language, command="surefoot -c" if card is None else "surefoot session show")
+    complain([f"{body['code']}: {_sentence(body, language)} {way}"])
     complain([] if card is None else incident_card.lines(card, language))
     return 1
 

@@ -71,14 +71,15 @@ def _options(command: Any) -> Any:
                      shell_complete=completing.sessions),
         click.option("--fork-session", "fork", is_flag=True,
                      help="With -c or -r: go on in a copy; the session itself stays as it is."),
-        click.option("-n", "--name", help="Name of a new session."),
-        click.option("--wait", "wait_seconds", type=float, default=0, metavar="SECONDS",
+        click.option("-n", "--name", metavar="NAME", help="Name of a new session."),
+        click.option("--wait", "wait", metavar="SECONDS",
                      help="Wait while another process holds the session."),
         click.option("--take-over", is_flag=True, help="Take a held session over; asks at a terminal."),
         click.option("-m", "--model", metavar="ENDPOINT[/MODEL]", help="The model to use.",
                      shell_complete=completing.models),
         click.option("--effort", metavar="WORD", help="How much the model reasons: none, low, high …"),
-        click.option("--permission-mode", help="default, acceptEdits, plan, dontAsk or bypassPermissions."),
+        click.option("--permission-mode", metavar="MODE",
+                     help="default, acceptEdits, plan, dontAsk or bypassPermissions."),
         click.option("--allowedTools", "--allowed-tools", "allowed", multiple=True, metavar="RULES",
                      help="Allow these without a question: Write, 'Bash(git status)'."),
         click.option("--disallowedTools", "--disallowed-tools", "disallowed", multiple=True,
@@ -88,7 +89,7 @@ def _options(command: Any) -> Any:
                      help="Allow everything that no deny rule names."),
         click.option("--barrier", metavar="LEVEL", help="session, reach, action, advise or off."),
         click.option("--on-unknown", metavar="stop|continue", help="What an unattended run does with open calls."),
-        click.option("--max-turns", type=click.IntRange(min=1), help="Most model requests of this run."),
+        click.option("--max-turns", metavar="N", help="Most model requests of this run; at least 1."),
         click.option("--timeout", "timeout", metavar="DURATION", help="End the run after 90s, 10m or 2h."),
         click.option("-C", "--cd", "directory", type=click.Path(exists=True, file_okay=False), metavar="DIR",
                      help="Work in this directory."),
@@ -162,6 +163,11 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
     if flags["effort"]:
         settings = replace(settings, effort=flags["effort"])
     look = look_here(settings.language, plain_flag=flags["plain"], colour=flags["colour"])
+    if flags["go_on"] or flags["resume"] is not None:
+        from surefoot.surfaces.cli.resumed import as_before  # nothing else reads a ledger before it is opened
+
+        settings, told = as_before(settings, flags, look.language)
+        complain(told)
     complain(settings.warnings)
     complain(_unmatched(settings, directory))
     if flags["fork"] and not (flags["go_on"] or flags["resume"] is not None):
@@ -184,10 +190,10 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
         resume=flags["resume"],
         fork=flags["fork"],
         name=flags["name"],
-        wait_seconds=flags["wait_seconds"],
+        wait_seconds=seconds("--wait", flags["wait"], least=0.0) or 0.0,
         take_over=flags["take_over"],
-        timeout_seconds=duration(flags["timeout"]),
-        max_turns=flags["max_turns"],
+        timeout_seconds=seconds("--timeout", flags["timeout"]),
+        max_turns=_turns(flags["max_turns"]),
         verbose=flags["verbose"],
     )
 
@@ -241,14 +247,29 @@ def _rules(given: tuple[str, ...]) -> list[str]:
     return found
 
 
-def duration(text: str | None) -> float | None:
-    """Seconds of `90`, `90s`, `10m`, `2h`."""
+UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+"""Seconds of each unit in which a duration may be written."""
+
+
+def seconds(flag: str, text: str | None, *, least: float = 0.001) -> float | None:
+    """Seconds of `90`, `90s`, `500ms`, `10m`, `2h`, `1h30m`. Raises `UsageError` with the flag's name."""
     if text is None:
         return None
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|m|h)?", text.strip())
-    if not found or float(found.group(1)) <= 0:
-        raise UsageError(f"--timeout {text!r} is no duration. Write 90s, 10m or 2h.")
-    return float(found.group(1)) * {"s": 1, "m": 60, "h": 3600, None: 1}[found.group(2)]
+    part = r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)"
+    plain = re.fullmatch(r"\d+(?:\.\d+)?", text.strip())
+    parts = [] if plain else re.findall(part, text) if re.fullmatch(rf"\s*(?:{part}\s*)+", text) else None
+    total = float(text) if plain else sum(float(number) * UNITS[unit] for number, unit in parts or ())
+    if parts is None or total < least:
+        raise UsageError(f"{flag} {text!r} is no duration. Write 90s, 10m or 2h.")
+    return total
+
+
+def _turns(text: str | None) -> int | None:
+    if text is None:
+        return None
+    if not text.strip().isdecimal() or int(text) < 1:
+        raise UsageError(f"--max-turns {text!r} must be a whole number from 1.")
+    return int(text)
 
 
 def _with_input(prompt: str) -> str:

@@ -40,7 +40,7 @@ def timeline(
     look = look_here(settings.language)
 
     async def work() -> pictures.Run:
-        place, row = await reading.find_session(settings, reference)
+        place, row = await reading.find_run(settings, reference)
         entries, receipts, died = await reading.read_run(place, row, settings)
         return pictures.run_of(row.session_id, entries, receipts, died=died)
 

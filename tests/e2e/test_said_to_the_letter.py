@@ -1,0 +1,116 @@
+"""What a command line answers, word by word: documents of runs that cannot begin, references, hints, durations."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from typing import Any
+
+import pytest
+from cli_world import World, check_output, wait_for
+
+from surefoot.errors import UsageError
+from surefoot.surfaces.cli.talk import seconds
+
+DONE = {"text": "All finished."}
+
+
+@pytest.mark.parametrize("form", ["json", "stream-json"])
+@pytest.mark.parametrize(
+    "wrong", [("--barrier", "nope"), ("--nosuch",), ("--max-turns", "0"), ("--timeout", "soon")]
+)
+def test_ux_30_ux_34_a_run_that_cannot_begin_prints_the_document_it_was_asked_for(
+    world: World, form: str, wrong: tuple[str, ...]
+) -> None:
+    done = world.run("-p", "x", *wrong, "--output-format", form)
+    assert done.returncode == 2
+    (document,) = [json.loads(line) for line in done.stdout.splitlines()]
+    assert (document["type"], document["exit_code"], document["is_error"]) == ("result", 2, True)
+    assert document["subtype"] == "error_during_execution" and document["result"]
+    assert document["session_id"] is None and document["resume_command"] is None
+
+
+def test_ux_29_a_run_that_cannot_begin_says_why_and_what_next_on_one_last_line(world: World) -> None:
+    for asked in (("-p", "x"), ("run", "x"), ("exec", "x")):
+        (line,) = world.run(*asked, "--barrier", "nope").stderr.splitlines()
+        assert line.startswith("SF-USAGE: --barrier 'nope' must be one of") and " next: surefoot" in line
+    (world.home / "sf").mkdir()
+    (world.home / "sf/config.toml").write_text('[recovery]\nbarrier = "strong"\n')
+    done = world.run("run", "x", "--output-format=json")
+    check_output(done.stdout)
+    assert "config.toml:2: recovery.barrier must be one of" in json.loads(done.stdout)["result"]
+    assert len(done.stderr.splitlines()) == 1
+    told = json.loads(world.run("config", "check", "--json").stdout)
+    assert told["ok"] is False and "config.toml:2" in told["error"]
+
+
+def test_ux_9_a_choice_that_is_missing_is_told_in_one_sentence(world: World) -> None:
+    told = world.run("completion").stderr.splitlines()
+    assert told[0] == "SF-USAGE: Missing argument '{bash|zsh|fish}'. Choose from: bash, zsh, fish"
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("help", "--help"), ("resume", "session resume"), ("login", "auth status")]
+)
+def test_ux_14_a_word_known_from_elsewhere_is_answered_with_what_it_is_here(
+    world: World, word: str, meant: str
+) -> None:
+    done = world.run(word)
+    assert done.returncode == 2 and f"Did you mean {meant}?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("90", 90), ("1.5s", 1.5), ("500ms", 0.5), ("10m", 600), ("2h", 7200), ("1h30m", 5400)],
+)
+def test_ux_15_a_duration_is_written_as_people_write_it(text: str, meant: float) -> None:
+    assert seconds("--timeout", text) == pytest.approx(meant)
+
+
+@pytest.mark.parametrize("text", ["", "soon", "-5", "0", "10 m later", "1h30", "nan", "inf"])
+def test_ux_15_what_is_no_duration_is_refused_with_the_name_of_its_flag(text: str) -> None:
+    with pytest.raises(UsageError, match=r"^--timeout .* is no duration"):
+        seconds("--timeout", text)
+
+
+def killed(world: World, name: str) -> dict[str, Any]:
+    """The open call of a run that died by SIGKILL in the middle of a command."""
+    command = f"touch started-{name}; sleep 60; echo x >> out.txt"
+    world.model_says({"calls": [{"name": "shell", "args": {"command": command}}]}, DONE)
+    run = world.start("-p", "do it", "--yolo", "-n", f"pay day {name}")
+    wait_for((world.project / f"started-{name}").exists)
+    os.kill(run.pid, signal.SIGKILL)
+    run.communicate(timeout=90)
+    listed = json.loads(world.run("recover", "list", "--session", f"pay day {name}", "--json").stdout)
+    (call,) = listed["calls"]
+    return dict(call)
+
+
+def test_ux_12_ux_50_ux_64_references_and_words_about_an_open_call(world: World) -> None:
+    call = killed(world, "one")
+    attempt, session = call["attemptId"], call["card"]["sessionPath"].partition("/")[2]
+    for reference in (session, session[-8:], "pay day one"):
+        shown = world.run("recover", reference)
+        assert shown.returncode == 3 and f"att_{attempt[-4:]}" in shown.stdout, shown.stderr
+    assert world.run("recover", "nosuch").returncode == 1
+    of_call = world.run("timeline", attempt)
+    assert of_call.returncode == 0 and of_call.stdout == world.run("timeline", session).stdout
+
+    stopped = world.run("-r", "pay day one", "-p", "go on", "--output-format", "json")
+    assert stopped.returncode == 3 and 'Resumed "pay day one" · ' in stopped.stderr
+    (card,) = json.loads(stopped.stdout)["unknown_outcomes"]
+    assert card["next"].startswith("Nothing more runs until you decide.")
+    went_on = world.run("-r", session, "-p", "go on", "--on-unknown", "continue", "--output-format", "json")
+    assert went_on.returncode == 3 and json.loads(went_on.stdout)["result"]
+    (card,) = json.loads(went_on.stdout)["unknown_outcomes"]
+    assert card["next"].startswith("Until you decide, writes to"), "the run did not stop for it"
+
+
+def test_tr_139_tr_149_the_open_calls_of_several_sessions_stand_in_calls(world: World) -> None:
+    killed_calls = [killed(world, name)["attemptId"] for name in ("one", "two")]
+    told = json.loads(world.run("recover", "list", "--json").stdout)
+    assert sorted(call["attemptId"] for call in told["calls"]) == sorted(killed_calls)
+    assert {call["card"]["sessionPath"] for call in told["calls"]} == {
+        one["sessionPath"] for one in told["sessions"]
+    }
