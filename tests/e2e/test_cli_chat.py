@@ -390,3 +390,26 @@ def test_ux_11_the_chat_speaks_the_language_of_the_locale(world: World) -> None:
     child.send("/recovr\r")
     child.expect("/recovr 不是命令，你是想用 /recover 吗？")
     assert leave(child) == 0
+
+
+def test_ux_19_a_command_of_ones_own_passes_the_door_asks_no_model_and_the_chat_goes_on(world: World) -> None:
+    world.model_says(DONE)
+    (world.home / "sf").mkdir(exist_ok=True)
+    (world.home / "sf/config.toml").write_text('[permissions]\ndeny = ["Bash(touch *)"]\n')
+    child = chat(world)
+    child.send("!echo made | tee own.txt\r")
+    child.expect("own.txt: done")
+    child.expect("│ made")
+    assert (world.project / "own.txt").read_text() == "made\n"
+    child.send("!touch never\r")
+    child.expect("did not run")
+    child.send("go on\r")
+    child.expect("All finished.")
+    assert leave(child) == 0
+    assert not (world.project / "never").exists()
+    exported = json.loads(world.run("session", "export", "--json").stdout)
+    receipts = [one for one in exported["receipts"] if "asked_by_person" in one["notes"]]
+    assert [(one["tool"], one["state"]) for one in receipts] == [
+        ("shell", "succeeded"),
+        ("shell", "not_started"),
+    ]

@@ -51,7 +51,7 @@ class Retrying:
         boot_id: str,
     ) -> None:
         self.running: dict[str, Any] = {}
-        """Attempt → task of every retry that has not settled yet."""
+        """Attempt → task of every retry, and of every command of a person's own, that has not settled yet."""
         self.on_busy: Callable[[bool], None] = lambda busy: None
         self._session = session
         self._barrier = barrier
@@ -134,8 +134,7 @@ class Retrying:
         self._barrier.resume()
         started = self._started[call.attempt_id] = scheduler.future()
         work = scheduler.spawn(self._run(call), f"retry {call.attempt_id}")
-        self.running[call.attempt_id] = work
-        self.on_busy(True)
+        self.begun(call.attempt_id, work)
         await scheduler.first(started, work)
         if work.done():
             work.result()  # raises what stopped it before its start
@@ -151,9 +150,18 @@ class Retrying:
             await self._barrier.run(self._barrier.look(call), Batch())
         finally:
             self._started.pop(call.attempt_id, None)
-            self.running.pop(call.attempt_id, None)
-            if not self.running:
-                self.on_busy(False)
+            self.ended(call.attempt_id)
+
+    def begun(self, attempt_id: str, work: Any) -> None:
+        """Note work that a person asked for outside of any turn: no turn begins beside it, and Stop ends it."""
+        self.running[attempt_id] = work
+        self.on_busy(True)
+
+    def ended(self, attempt_id: str) -> None:
+        """Note that such work has settled."""
+        self.running.pop(attempt_id, None)
+        if not self.running:
+            self.on_busy(False)
 
     async def settled(self, attempt_id: str) -> None:
         """Wait until a retry has settled."""

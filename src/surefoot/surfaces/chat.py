@@ -161,6 +161,8 @@ class Chat:
             self.say(answer("mistake", self.screen.language, word=meant.word, near=meant.rest))
         elif meant.kind == "command":
             await self._command(meant.word, meant.rest)
+        elif meant.kind == "own":
+            self._own(meant.rest)
         else:
             self._submit(meant.rest)
 
@@ -170,6 +172,17 @@ class Chat:
             self.say(say("parked_words", self.screen.language, text=view.clean(text)))
         self.transcript.append("> " + text)
         self._begin(self.driver.submit(text))
+
+    def _own(self, command: str) -> None:
+        """Run a command of the person's own; beside a turn there is no room for it (UX-19)."""
+        if self._turn is not None:
+            self.say(answer("turn_runs", self.screen.language))
+            return
+        self.transcript.append("> !" + command)
+        self._begin(self._ran(command))
+
+    async def _ran(self, command: str) -> None:
+        self.say(*await self.driver.command("!", command))
 
     async def _command(self, word: str, rest: str) -> None:
         if word == "/quit":

@@ -21,6 +21,7 @@ from surefoot.surfaces.words_chat import SLASH
 GUTTER = "│ "
 
 RECOVER = "/recover-context"
+OWN_LINES = 200
 ALIASES = {"/cost": "/usage", "/exit": "/quit", "/?": "/help"}
 MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
 
@@ -64,7 +65,7 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class Typed:
-    """What a line means. `kind`: `prompt`, `command`, `mistake`, `nothing`."""
+    """What a line means. `kind`: `prompt`, `command`, `own` (a command line of the person), `mistake`, `nothing`."""
 
     kind: str
     word: str = ""
@@ -74,8 +75,10 @@ class Typed:
 def typed(line: str) -> Typed:
     """A slash command, a prompt, or a typing error with the nearest name in `rest`."""
     text = line.strip()
-    if not text:
+    if not text.strip("!"):
         return Typed("nothing")
+    if text.startswith("!"):
+        return Typed("own", rest=text[1:].strip())
     if not text.startswith("/"):
         return Typed("prompt", rest=line)
     word, _, rest = text.partition(" ")
@@ -97,6 +100,14 @@ def recovery_words(rest: str) -> tuple[str | None, str]:
     """The rest of a `/recover-context` line: the incident it names, and the guidance as it was typed (PR-81)."""
     named, _, words = rest.partition(" ") if " " in rest.split("\n", 1)[0] else rest.partition("\n")
     return (named, words) if named.startswith("inc_") else (None, rest)
+
+
+def own_output(text: str, language: str) -> list[str]:
+    """What a command of the person's own said, behind the gutter; a long one by its end (UX-10, UX-19)."""
+    rows = clean(text, lines=True).strip("\n").split("\n")
+    left_out = len(rows) - OWN_LINES
+    head = [say("more_lines", language, n=left_out)] if left_out > 0 else []
+    return [*head, *(GUTTER + row for row in rows[-OWN_LINES:])] if text.strip() else []
 
 
 @dataclass(slots=True)

@@ -100,9 +100,9 @@ KEYS: tuple[Texts, ...] = (
         "Ctrl+R 搜尋歷史 · Ctrl+G 編輯器 · Ctrl+O 完整記錄",
     ),
     (
-        "Ctrl+Z suspend · / commands · @ files · ? keys",
-        "Ctrl+Z 挂起 · / 命令 · @ 文件 · ? 按键",
-        "Ctrl+Z 暫停 · / 命令 · @ 檔案 · ? 按鍵",
+        "Ctrl+Z suspend · / commands · ! a command of your own · @ files · ? keys",
+        "Ctrl+Z 挂起 · / 命令 · ! 你自己的命令 · @ 文件 · ? 按键",
+        "Ctrl+Z 暫停 · / 命令 · ! 你自己的命令 · @ 檔案 · ? 按鍵",
     ),
 )
 """The keys of UX-16, in lines."""
