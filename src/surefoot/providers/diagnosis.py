@@ -55,6 +55,7 @@ FAMILIES: Mapping[str, Sequence[tuple[str, ...]]] = {
         ("no tool output found for function call",),
         ("no tool call found for function call output",),
         ("invalid previous_response_id",),
+        ("previous response with id", "not found"),
         ("tool_call_id", "not found"),
         ("tool id(", "not found"),
         ("does not follow tool call",),

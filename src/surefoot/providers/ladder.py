@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from surefoot.core.history import AssistantWords, Message, UserWords
+from surefoot.providers import chaining
 from surefoot.providers.repairs import (
     DROP_BLOCKS,
     OMIT_CARRIER,
@@ -119,6 +120,12 @@ def _fills_in(ground: Ground, refused: Refused, added: Sequence[Repair]) -> bool
 
 
 def _levels(ground: Ground, refused: Refused) -> list[list[Repair]]:
+    if refused.kind == "replay_pairing" and chaining.is_on(ground.contract):
+        return [[(UNLINK, -1)], *_family_levels(ground, refused)]  # OR-11: the local history is whole
+    return _family_levels(ground, refused)
+
+
+def _family_levels(ground: Ground, refused: Refused) -> list[list[Repair]]:
     if refused.kind in WORDLESS:
         return [*_levels_of_findings(ground, refused), *_wordless(ground)]
     levels: list[list[Repair]] = []

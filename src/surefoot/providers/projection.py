@@ -19,6 +19,7 @@ from typing import Any
 from surefoot.core.history import AssistantWords, Message, ResultGiven
 from surefoot.core.lifecycle import Book
 from surefoot.core.restated import with_facts
+from surefoot.providers import chaining
 from surefoot.providers.anthropic import AnthropicWire
 from surefoot.providers.chat import ChatWire
 from surefoot.providers.missing import is_constant, receipt_first, with_missing_results
@@ -91,6 +92,8 @@ def project(
     whole = with_missing_results(receipt_first(shown, receipts.attempts), receipts.attempts)
     asked = dataclasses.replace(request, messages=whole, tools=_offered(request.tools, whole, contract))
     spoken = wire or WIRES[str(contract["contract.id"]).partition("/")[2]]()
+    if chaining.is_on(contract) and (force.repairs or force.told):
+        contract = {**contract, "pairing.chaining": chaining.NONE}  # the provider keeps what is repaired here
     body = spoken.encode(asked, contract)
     if asks_to_drop(force.repairs):
         body = _dropping_blocks(body)

@@ -22,7 +22,8 @@ UNLINK = "R10"
 OMIT_CARRIER = "R11"
 REMOVE_SEGMENT = "R14"
 Repair = tuple[str, int]
-"""R-id and position of the message in the model view; R9 stands at −1, it is a field of the request."""
+"""R-id and position of the message in the model view; at −1 stand R9, and R10 that sends the whole local input in
+place of a chain: they are fields of the request."""
 
 _CHAT_CARRIERS = ("reasoning_content", "reasoning", "reasoning_details")
 _THINKING = ("thinking", "redacted_thinking")
@@ -32,6 +33,8 @@ def repaired(messages: Sequence[Message], repairs: Iterable[Repair], *, offset: 
     """The messages with these repairs applied; whatever no repair names keeps its identity (PR-48)."""
     by_place: dict[int, set[str]] = {}
     for rid, place in repairs:
+        if place < 0:
+            continue  # a repair of the request itself: R9, or R10 of its chain
         by_place.setdefault(place + offset, set()).add(rid)
     gone: set[str] = set()
     shown: list[Message] = []

@@ -74,7 +74,7 @@ def ordinary(
         yield "R4", None
     if wire == "anthropic" and contract["pairing.server_tool_pairs"]:
         yield from _rejoined(ordered)
-    if contract["tools.mode"] == "native":
+    if contract["tools.mode"] == "native" and "previous_response_id" not in body:
         yield from _ids(ordered, contract)
         yield from _arguments(ordered, contract)
         yield from _carriers(ordered, body, contract, wire)

@@ -1,8 +1,8 @@
 """Pure. The Responses wire: request bodies out, replies in.
 
-Owns: the JSON of a Responses request; the whole history travels in `input`, nothing is
-kept at the provider. Does not own: stored items on replay (`responses_items`), decoding
-(`responses_stream`), order and ids of history (`shaping`).
+Owns: the JSON of a Responses request; the whole history travels in `input`, unless the contract
+lets the provider keep it. Does not own: when a kept response may be gone on from (`chaining`), stored
+items on replay (`responses_items`), decoding (`responses_stream`), order and ids of history (`shaping`).
 Promises: projection:pure, projection:prefix-stable.
 """
 
@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from surefoot.core.history import AssistantWords, UserWords
+from surefoot.providers import chaining
 from surefoot.providers.hosted import forms
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.responses_items import NAME, Replay, useless_ids
@@ -45,7 +46,7 @@ class ResponsesWire:
         body: dict[str, Any] = {"model": request.model}
         if request.system:
             body["instructions"] = request.system
-        body["input"] = _input(request, contract)
+        body |= _input(request, contract)
         tools = [*(_tool(tool) for tool in request.tools), *forms(request.hosted, contract)]
         if tools:
             body["tools"] = tools
@@ -53,7 +54,7 @@ class ResponsesWire:
             body["reasoning"] = {"effort": request.effort}
         if contract["reasoning.carrier"] == "item_encrypted":
             # Local history is the source of truth: nothing is stored there, and reasoning comes sealed (OR-05).
-            body["store"] = False
+            body["store"] = chaining.is_on(contract)
             body["include"] = ["reasoning.encrypted_content"]
         if request.max_output_tokens is not None:
             body["max_output_tokens"] = request.max_output_tokens
@@ -78,12 +79,15 @@ def _tool(tool: ToolSpec) -> dict[str, Any]:
     }
 
 
-def _input(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _input(request: ModelRequest, contract: Mapping[str, Any]) -> dict[str, Any]:
     ordered = in_order(request.messages, contract)
     ids = wire_ids(ordered, contract)
     replay = Replay(contract, ids, useless_ids(ordered))
     shown: list[dict[str, Any]] = []
-    for message in ordered:
+    chain = chaining.chain_of(request, ordered, ids, contract)
+    kept = 0
+    for place, message in enumerate(ordered):
+        kept = len(shown) if chain is not None and place == chain[1] else kept
         if isinstance(message, AssistantWords):
             foreign = is_foreign(message, request.model, request.endpoint, contract)
             items = replay.items(message, foreign=foreign)
@@ -100,4 +104,7 @@ def _input(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[str,
             shown.append({"type": "function_call_output", "call_id": call_id, "output": output})
         else:
             shown.append({"role": "user", "content": orphan_text(message)})
-    return [*shown, *bridge_after(shown, contract)]
+    shown += bridge_after(shown, contract)
+    if chain is None or kept == len(shown):
+        return {"input": shown}
+    return {"previous_response_id": chain[0], "input": shown[kept:]}
