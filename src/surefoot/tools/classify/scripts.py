@@ -7,6 +7,7 @@ the options of the commands. Promises: every doubt answers False.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, replace
 
 _FLAGS = re.compile(r"[gpiIM0-9]*")
 _SEPARATORS = " \t;\n"
@@ -142,38 +143,66 @@ def awk_reads(program: str) -> bool:
         return False
 
 
+@dataclass(frozen=True, slots=True)
+class _Spot:
+    """A place in an awk program and what stands before it."""
+
+    at: int = 0
+    prints: bool = False
+    """A `print` of this statement came before, so `>` names a file."""
+    operand: bool = False
+    """A value ended here: a slash divides, unless a condition in parentheses ended with it."""
+    step: bool = False
+    """`++` or `--` ended here: a slash may divide or begin a pattern."""
+
+
 def _awk_acts(program: str) -> bool:
-    prints, operand, at = False, False, 0
-    while at < len(program):
-        if program[at] == "/" and not operand:
-            at = _regex_end(program, at)
-            operand = True
+    """Follow every reading of a slash that a dialect might choose; one that acts is enough."""
+    waiting, seen = [_Spot()], set[_Spot]()
+    while waiting:
+        spot = waiting.pop()
+        if spot in seen or spot.at >= len(program):
             continue
-        found = _TOKEN.match(program, at)
-        if found is None:
-            raise _Doubt
-        at = found.end()
-        kind, text = found.lastgroup, found.group()
-        if kind in ("blank", "comment"):
-            continue
-        if text in _DANGEROUS or text in ("@", "|", ">>", "\\"):
+        seen.add(spot)
+        if program[spot.at] == "/" and not spot.operand:
+            end = _regex_end(program, spot.at)
+            if end is not None:
+                waiting.append(_Spot(end, spot.prints, operand=True))
+            elif not spot.step:
+                raise _Doubt
+            if not spot.step:
+                continue
+        elif program[spot.at] == "/" and spot.operand and (end := _regex_end(program, spot.at)) is not None:
+            waiting.append(_Spot(end, spot.prints, operand=True))
+        following = _after_token(program, spot)
+        if following is None:
             return True
-        if text in ("print", "printf"):
-            prints = True
-        elif text in ("{", "}", ";"):
-            prints = False
-        elif text == ">" and prints:
-            return True
-        operand = (
-            kind in ("number", "string")
-            or (kind == "name" and text not in _KEYWORDS)
-            or text in (")", "]", "$")
-        )
+        waiting.append(following)
     return False
 
 
-def _regex_end(program: str, at: int) -> int:
-    """Where a pattern ends; brackets and line ends in it are a doubt when they could move that place."""
+def _after_token(program: str, spot: _Spot) -> _Spot | None:
+    """The place behind the next token; None when that token writes or runs something."""
+    found = _TOKEN.match(program, spot.at)
+    if found is None:
+        raise _Doubt
+    kind, text = found.lastgroup, found.group()
+    if kind in ("blank", "comment"):
+        return replace(spot, at=found.end())
+    if text in _DANGEROUS or text in ("@", "|", ">>", "\\") or (text == ">" and spot.prints):
+        return None
+    prints = (spot.prints or text in ("print", "printf")) and text not in ("{", "}", ";")
+    operand = (
+        kind in ("number", "string") or (kind == "name" and text not in _KEYWORDS) or text in (")", "]", "$")
+    )
+    return _Spot(found.end(), prints, operand, step=text in ("++", "--"))
+
+
+def _regex_end(program: str, at: int) -> int | None:
+    """Where a pattern that begins at `at` ends, None when it does not on its line.
+
+    Dialects differ inside brackets, so brackets in which one might see another end are a doubt.
+    """
     index = at + 1
     while index < len(program):
         char = program[index]
@@ -183,12 +212,15 @@ def _regex_end(program: str, at: int) -> int:
         if char == "\n":
             break
         if char == "[":
-            closing = program.find("]", index + 2)
-            if closing < 0 or "/" in program[index:closing] or "[" in program[index + 1 : closing]:
+            first = index + 2 if program[index + 1 : index + 2] == "^" else index + 1
+            closing = program.find("]", first)
+            if closing <= first or program[closing - 1] == "\\":
+                raise _Doubt
+            if "/" in program[index:closing] or "[" in program[index + 1 : closing]:
                 raise _Doubt
             index = closing + 1
             continue
         if char == "/":
             return index + 1
         index += 1
-    raise _Doubt
+    return None

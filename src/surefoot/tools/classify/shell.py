@@ -8,6 +8,7 @@ Promises: never READ_ONLY for a line that holds anything no rule names.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
@@ -36,6 +37,8 @@ _WRITING = {">": EffectClass.IDEMPOTENT_WRITE, ">|": EffectClass.IDEMPOTENT_WRIT
 _WRITING |= {"&>": EffectClass.IDEMPOTENT_WRITE, ">&": EffectClass.IDEMPOTENT_WRITE}
 _WRITING |= {">>": EffectClass.NON_IDEMPOTENT, "&>>": EffectClass.NON_IDEMPOTENT}
 _ARITHMETIC = frozenset({"-eq", "-ne", "-lt", "-le", "-gt", "-ge"})
+# Beside an arithmetic comparison the shell evaluates its operands: a name in one may run a subscript.
+_NO_NAME = re.compile(r"[-+]?[0-9]+|[!=<>&|()]*|-(?:eq|ne|lt|le|gt|ge)")
 _TOKENS = frozenset(
     [
         ";",
@@ -338,7 +341,7 @@ class _Walk:
         words = words[1:-1]
         if double:
             numbers = any(word.text in _ARITHMETIC for word in words)
-            if numbers and any(not word.literal or word.text[:1].isalpha() for word in words):
+            if numbers and not all(word.literal and _NO_NAME.fullmatch(word.text) for word in words):
                 raise NotUnderstood("arithmetic with names")
             words = [replace(word, bare=False) for word in words]
         if not harmless_test(words):

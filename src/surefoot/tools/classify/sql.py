@@ -163,17 +163,18 @@ def statement_class(tokens: list[_Token], *, read_only: bool = False) -> EffectC
     rules = load("sql")
     first = tokens[0].text if tokens[0].kind == "word" else ""
     words = [token.text for token in tokens if token.kind == "word"]
-    if first == "explain":
+    if first in ("explain", "describe", "desc"):
         return _explained(tokens, read_only=read_only)
     if first in rules["unknown"] or not first:
         return EffectClass.UNKNOWN
     if first in rules["looks"]:
         return _looks(first, tokens, words)
     if read_only and first in (*rules["writes"], "create", "replace"):
-        return EffectClass.READ_ONLY
+        # The engine refuses the statement before it calls a function, save for what is temporary.
+        temporary = any(token.text.lower() in ("temp", "temporary") for token in tokens)
+        return EffectClass.UNKNOWN if temporary else EffectClass.READ_ONLY
     if first == "with":
-        inside = [word for word in words if word in rules["writes"]]
-        return EffectClass.NON_IDEMPOTENT if inside else _select(tokens, words)
+        return EffectClass.NON_IDEMPOTENT if _writing(tokens) else _select(tokens, words)
     if first in ("select", "values", "table"):
         return _select(tokens, words)
     if first == "create":
@@ -187,21 +188,57 @@ def _looks(first: str, tokens: list[_Token], words: list[str]) -> EffectClass:
     """`SHOW`, and the pragmas that only tell the schema."""
     if first != "pragma":
         return EffectClass.READ_ONLY if "into" not in words else EffectClass.UNKNOWN
-    plain = not any(token.text == "=" for token in tokens)
-    listed = len(words) > 1 and words[1] in load("sql")["pragmas"]
-    return EffectClass.READ_ONLY if plain and listed else EffectClass.UNKNOWN
+    rules = load("sql")
+    # `pragma name(value)` sets what `pragma name = value` does, unless the name takes a table.
+    given = any(token.text in ("=", "(") and token.kind == "mark" for token in tokens)
+    listed = rules["pragmas_of"] if given else rules["pragmas"]
+    plain = not any(token.text == "=" and token.kind == "mark" for token in tokens)
+    known = len(tokens) > 1 and tokens[1].kind == "word" and tokens[1].text in listed
+    return EffectClass.READ_ONLY if plain and known else EffectClass.UNKNOWN
 
 
 def _explained(tokens: list[_Token], *, read_only: bool) -> EffectClass:
+    """The statement inside, when it is run; servers take `analyse` for `analyze`, and describe by three words."""
     rest = tokens[1:]
-    runs = any(token.text == "analyze" for token in rest[:12])
-    if not runs:
-        return EffectClass.READ_ONLY if rest else EffectClass.UNKNOWN
-    starts = {*load("sql")["writes"], "select", "with", "values", "create", "table"}
-    for index, token in enumerate(rest):
-        if token.kind == "word" and token.text in starts:
-            return statement_class(rest[index:], read_only=read_only)
-    return EffectClass.UNKNOWN
+    starts = {*load("sql")["writes"], *load("sql")["unknown"], "select", "with", "values", "create", "table"}
+    starts |= {"pragma", "explain", "describe", "desc"}
+    at = _behind_options(rest)
+    runs = any(token.text.lower() in ("analyze", "analyse") for token in rest[:at])
+    inner = rest[at:]
+    if not inner:
+        return EffectClass.UNKNOWN
+    known = inner[0].kind == "word" and inner[0].text in starts
+    if runs or inner[0].text == "pragma":
+        return statement_class(inner, read_only=read_only) if known else EffectClass.UNKNOWN
+    return EffectClass.READ_ONLY
+
+
+def _behind_options(tokens: list[_Token]) -> int:
+    """Where the statement after `EXPLAIN` begins: behind bare words of the server, or a list in parentheses."""
+    at = 0
+    bare = ("analyze", "analyse", "verbose", "extended", "partitions", "query", "plan")
+    while at < len(tokens):
+        token = tokens[at]
+        if token.kind == "mark" and token.text == "(" and at == 0:
+            closing = next(
+                (i for i, one in enumerate(tokens) if one.text == ")" and one.kind == "mark"), None
+            )
+            if closing is None or (
+                at + 1 < len(tokens) and tokens[at + 1].text in ("select", "with", "values")
+            ):
+                return at
+            at = closing + 1
+        elif (
+            token.kind == "word"
+            and token.text == "format"
+            and [one.text for one in tokens[at + 1 : at + 2]] == ["="]
+        ):
+            at += 3
+        elif token.kind == "word" and token.text in bare:
+            at += 1
+        else:
+            break
+    return at
 
 
 def _create(words: list[str]) -> EffectClass:
@@ -212,21 +249,32 @@ def _create(words: list[str]) -> EffectClass:
     return EffectClass.NON_IDEMPOTENT
 
 
+def _writing(tokens: list[_Token]) -> bool:
+    """Whether a word of a writing statement is in it; `replace(` is a function of text."""
+    writes = load("sql")["writes"]
+    following = [*tokens[1:], _Token("mark", "")]
+    return any(
+        token.kind == "word" and token.text in writes and (token.text, after.text) != ("replace", "(")
+        for token, after in zip(tokens, following, strict=True)
+    )
+
+
 def _select(tokens: list[_Token], words: list[str]) -> EffectClass:
     rules = load("sql")
-    if "into" in words or any(word in rules["writes"] for word in words):
+    if "into" in words or _writing(tokens):
         return EffectClass.UNKNOWN
     for index, word in enumerate(words[:-1]):
         if word == "for" and words[index + 1] in rules["locks"]:
             return EffectClass.UNKNOWN
         if word == "lock" and words[index + 1] == "in":
             return EffectClass.UNKNOWN
-    for index, token in enumerate(tokens[1:], start=1):
-        if token.text != "(" or token.kind != "mark":
-            continue
-        if not _pure_call(tokens, index):
-            return EffectClass.UNKNOWN
-    return EffectClass.READ_ONLY
+    return EffectClass.READ_ONLY if _calls_are_pure(tokens) else EffectClass.UNKNOWN
+
+
+def _calls_are_pure(tokens: list[_Token]) -> bool:
+    """Whether every parenthesis groups, or calls a function of the list."""
+    opening = [at for at, token in enumerate(tokens) if at and token.text == "(" and token.kind == "mark"]
+    return all(_pure_call(tokens, at) for at in opening)
 
 
 def _pure_call(tokens: list[_Token], index: int) -> bool:
