@@ -57,6 +57,17 @@ class CallFacts:
     off_branch: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a snapshot is made for."""
+
+    inspected: str | None = None
+    """The one attempt whose arguments may be shown (TR-141)."""
+    named: str | None = None
+    """The attempt that is asked about; it and the inspected one are left out by no bound."""
+    most_bytes: int | None = None
+
+
 def select(
     book: Book, *, calls: int = MOST_CALLS, resolved: int = LAST_RESOLVED, named: str | None = None
 ) -> tuple[list[Receipt], int]:
@@ -81,15 +92,15 @@ def snapshot(
     *,
     statistics: Mapping[str, int],
     more: int = 0,
-    inspected: str | None = None,
-    named: str | None = None,
-    most_bytes: int | None = None,
+    asked: Asked | None = None,
 ) -> dict[str, Any]:
-    """The JSON of TR-139. `inspected` names the one attempt whose arguments may be shown (TR-141).
+    """The JSON of TR-139.
 
-    Where it would be larger than `most_bytes`, calls at its end are left out and counted in `more` (TR-147, TR-185);
-    the `inspected` and the `named` one stay.
+    Where it would be larger than what is `asked` for, calls at its end are left out and counted in `more`
+    (TR-147, TR-185).
     """
+    asked = asked or Asked()
+    inspected = asked.inspected
     shown: dict[str, Any] = {
         "sessionPath": session.session_path,
         "runtimeEpoch": session.runtime_epoch,
@@ -104,9 +115,9 @@ def snapshot(
         "calls": [],
     }
     rows = [_call(call, controls) for call in calls]
-    if most_bytes is not None:
-        kept = {inspected, named}
-        room = most_bytes - size_of(shown) - REVISION_BYTES
+    if asked.most_bytes is not None:
+        kept = {inspected, asked.named}
+        room = asked.most_bytes - size_of(shown) - REVISION_BYTES
         rows = _that_fit(rows, [_beside(call, inspected) for call in calls], room, kept)
     shown["calls"], shown["more"] = rows, more + len(calls) - len(rows)
     shown["revision"] = revision_of(shown)

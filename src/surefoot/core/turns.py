@@ -158,3 +158,9 @@ def _level_of(entries: Sequence[Entry]) -> str | None:
     fields = {Kind.TURN: "barrier", Kind.SESSION_OPENED: "barrier", Kind.BARRIER_SET: "new"}
     told = [one.payload.get(fields[Kind(one.kind)]) for one in entries if one.kind in fields]
     return next((str(level) for level in reversed(told) if level), None)
+
+
+def equipment_of(entries: Sequence[Entry]) -> Mapping[str, Any] | None:
+    """What the newest turn among these entries worked with, as far as one of them records it."""
+    told = [one.payload["with"] for one in entries if one.kind == Kind.TURN and one.payload.get("with")]
+    return told[-1] if told else None

@@ -29,7 +29,7 @@ from surefoot.core.model import (
     Receipt,
     State,
 )
-from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
+from surefoot.core.snapshot import Asked, CallFacts, SessionFacts, select, snapshot
 from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.ledger.port import NotAppended
 from surefoot.runtime.barrier import Barrier
@@ -214,9 +214,7 @@ class Actions:
             calls,
             statistics=book.statistics(),
             more=more,
-            inspected=inspected,
-            named=named,
-            most_bytes=limits.snapshot_bytes,
+            asked=Asked(inspected, named, limits.snapshot_bytes),
         )
 
     def _call_facts(self, receipt: Receipt) -> CallFacts:

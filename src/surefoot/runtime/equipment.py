@@ -1,4 +1,4 @@
-"""What an owner works with: model, contract, project settings, tools and their classes.
+"""What an owner works with: model, effort, contract, project settings, tools and their classes.
 
 Owns: its comparison with what the session worked with before, so that a resume names the differences before
 its first request (TR-183, UX-55). Does not own: when that is recorded and told (`controller`), the words
@@ -21,7 +21,7 @@ class Equipment:
 
     def __init__(self, session: Session, registry: Registry) -> None:
         self.given: Mapping[str, str | None] = {}
-        """`model`, `contract`, `settings` (a digest of the project's own), as whoever wires it knows them."""
+        """`model`, `effort`, `contract`, `settings` (a digest of the project's own), as whoever wires it knows them."""
         self._session = session
         self._registry = registry
         self._told = False
@@ -43,8 +43,8 @@ class Equipment:
         now = self.now()
         rows = [
             {"what": what, "name": None, "old": before.get(what), "new": now.get(what)}
-            for what in ("model", "contract", "settings")
-            if before.get(what) != now.get(what)
+            for what in ("model", "effort", "contract", "settings")
+            if what in before and before[what] != now.get(what)
         ]
         old, new = before.get("tools") or {}, now["tools"]
         return rows + [

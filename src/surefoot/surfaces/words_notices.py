@@ -98,6 +98,16 @@ NOTICES: Mapping[str, Texts] = {
         "模型是 {new}，先前是 {old}",
         "模型是 {new}，先前是 {old}",
     ),
+    "changed_effort": (
+        "the effort is {new}, was {old}",
+        "思考强度是 {new}，先前是 {old}",
+        "思考強度是 {new}，先前是 {old}",
+    ),
+    "as_before": (
+        "This session goes on with {session}, as before; your settings say {settings}. -m and --effort change it.",
+        "此会话照旧使用 {session}；你的设置是 {settings}。-m 和 --effort 可以更改。",
+        "此工作階段照舊使用 {session}；你的設定是 {settings}。-m 和 --effort 可以更改。",
+    ),
     "changed_contract": (
         "the contract is {new}, was {old}",
         "约定是 {new}，先前是 {old}",

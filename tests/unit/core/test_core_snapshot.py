@@ -10,7 +10,7 @@ import pytest
 
 from surefoot.core.admission import Controls, attempt_facts
 from surefoot.core.model import ExecutorState, Kind
-from surefoot.core.snapshot import CallFacts, SessionFacts, revision_of, select, size_of, snapshot
+from surefoot.core.snapshot import Asked, CallFacts, SessionFacts, revision_of, select, size_of, snapshot
 
 SESSION = SessionFacts("led_x/ses_1", "7", "reach", "stop", False)
 FIELDS = [
@@ -37,7 +37,7 @@ def shown(story: Any, session: SessionFacts = SESSION, **more: Any) -> dict[str,
         calls,
         statistics=story.book.statistics(),
         more=left,
-        inspected=more.get("inspected"),
+        asked=Asked(more.get("inspected")),
     )
 
 
@@ -144,7 +144,9 @@ def of_size(story: Any, most: int | None, **more: Any) -> dict[str, Any]:
     alive = ExecutorState.ALIVE
     calls = [CallFacts(one, attempt_facts(one, story.book, executor=alive), "VERIFY") for one in receipts]
     counts = story.book.statistics()
-    return snapshot(SESSION, Controls(), calls, statistics=counts, more=left, most_bytes=most, **more)
+    return snapshot(
+        SESSION, Controls(), calls, statistics=counts, more=left, asked=Asked(most_bytes=most, **more)
+    )
 
 
 def test_tr_147_tr_185_two_hundred_calls_with_full_evidence_fit_and_the_rest_is_counted(tell: Any) -> None:

@@ -21,7 +21,7 @@ from surefoot.config import Settings, load_settings
 from surefoot.core.admission import Controls
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Entry, Receipt, State
-from surefoot.core.snapshot import SessionFacts, select, snapshot
+from surefoot.core.snapshot import Asked, SessionFacts, select, snapshot
 from surefoot.core.turns import Latest
 from surefoot.errors import SessionMissing, SurefootError
 from surefoot.ledger.newest import newest_of
@@ -330,8 +330,7 @@ def _told(seen: Seen, place: Place, row: SessionRow, settings: Settings) -> dict
         calls,
         statistics=book.statistics(),
         more=more,
-        named=seen.named,
-        most_bytes=most["bytes"],
+        asked=Asked(named=seen.named, most_bytes=most["bytes"]),
     )
     value["foreseen"] = _foreseen(seen.foreseen)
     return with_summaries(value, {receipt.attempt_id: receipt.to_json() for receipt in shown})
