@@ -60,12 +60,23 @@ class AssistantWords:
 
 
 @dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture that came with a result; its text names it, whether or not a server takes it."""
+
+    media_type: str
+    """Such as `image/png`."""
+    content: str
+    """In base64."""
+
+
+@dataclass(frozen=True, slots=True)
 class ResultGiven:
     """What is told to the model about one call, rendered from its receipts."""
 
     call: CallAsked
     text: str
     is_error: bool
+    pictures: tuple[Picture, ...] = ()
 
 
 Message = UserWords | AssistantWords | ResultGiven
@@ -288,7 +299,8 @@ def _message(value: Mapping[str, Any]) -> Message:
     if value.get("type") == "assistant":
         return AssistantWords(**{**given, "calls": tuple(CallAsked(**call) for call in given["calls"])})
     if value.get("type") == "result":
-        return ResultGiven(**{**given, "call": CallAsked(**given["call"])})
+        pictures = tuple(Picture(**one) for one in given.get("pictures") or ())
+        return ResultGiven(**{**given, "call": CallAsked(**given["call"]), "pictures": pictures})
     return UserWords(**given)
 
 

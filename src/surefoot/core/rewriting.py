@@ -231,7 +231,10 @@ _TYPES = {"user": UserWords, "assistant": AssistantWords, "result": ResultGiven}
 def as_json(message: Message) -> dict[str, Any]:
     """A message of the view as JSON; the fold of `history` reads it back."""
     kind = next(name for name, made in _TYPES.items() if isinstance(message, made))
-    return {"type": kind, **dataclasses.asdict(message)}
+    shown = dataclasses.asdict(message)
+    if not shown.get("pictures"):
+        shown.pop("pictures", None)  # what older programs read has no such key
+    return {"type": kind, **shown}
 
 
 __all__ = ["SUMMARY_PROMPT", "Cut", "as_json", "cut", "notes_payload", "rewind_payload"]

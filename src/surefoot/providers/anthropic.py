@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from surefoot.core.history import AssistantWords, UserWords
+from surefoot.providers import pictures
 from surefoot.providers.anthropic_blocks import (
     assistant_blocks,
     continues,
@@ -114,7 +115,7 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
     ids = wire_ids(ordered, contract)
     shown: list[dict[str, Any]] = []
     paused = False
-    for message in ordered:
+    for place, message in enumerate(ordered):
         if isinstance(message, AssistantWords):
             blocks = _assistant(message, request, contract, ids)
             if not blocks:
@@ -132,6 +133,7 @@ def _messages(request: ModelRequest, contract: Mapping[str, Any]) -> list[dict[s
                 shown.append({"role": "user", "content": user_text(message)})
         elif message.call.call_id in ids:
             _add_result(shown, result_block(message, ids[message.call.call_id], contract))
+            shown += pictures.behind(ordered, place, contract, NAME)
         else:
             shown.append({"role": "user", "content": orphan_text(message)})
     shown = _parted(_paired(shown, paused=paused) if pairs else shown, contract)

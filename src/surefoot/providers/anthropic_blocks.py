@@ -12,10 +12,10 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGiven, UserWords
+from surefoot.providers import pictures
 from surefoot.providers.shaping import (
     replayed_arguments,
     result_content,
-    result_text,
     strict_object,
     wire_name,
 )
@@ -238,8 +238,9 @@ def has_server_use(blocks: Sequence[Mapping[str, Any]]) -> bool:
 def result_block(message: ResultGiven, wire_id: str, contract: Mapping[str, Any]) -> dict[str, Any]:
     """One result; error-flagged where it is one, never empty where the flag forbids it (AN-17)."""
     block: dict[str, Any] = {"type": "tool_result", "tool_use_id": wire_id}
-    if result_text(message, contract).strip() or contract["content.result"] == "object":
-        block["content"] = result_content(message, contract)
+    content = pictures.in_result(message, result_content(message, contract), contract, "anthropic")
+    if not isinstance(content, str) or content.strip():
+        block["content"] = content
     if message.is_error:
         block["is_error"] = True
     return block

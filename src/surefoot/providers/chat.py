@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from surefoot.core.history import AssistantWords, Message, ResultGiven, UserWords
-from surefoot.providers import json_calls
+from surefoot.providers import json_calls, pictures
 from surefoot.providers.chat_stream import ChatDecoder
 from surefoot.providers.hosted import forms
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
@@ -132,7 +132,7 @@ def _native(
         if isinstance(message, UserWords):
             shown.append({"role": "user", "content": user_text(message)})
         elif isinstance(message, ResultGiven):
-            shown.append(_result(message, ids, contract))
+            shown += [_result(message, ids, contract), *pictures.behind(ordered, position, contract, NAME)]
         else:
             tools, has_calls = bool(request.tools), bool(message.calls)
             demanded = asked and demands_carrier(
@@ -151,7 +151,8 @@ def _result(message: ResultGiven, ids: Mapping[str, str], contract: Mapping[str,
     wire_id = ids.get(message.call.call_id)
     if wire_id is None:
         return {"role": "user", "content": orphan_text(message)}
-    return {"role": "tool", "tool_call_id": wire_id, "content": result_content(message, contract)}
+    content = pictures.in_result(message, result_content(message, contract), contract, NAME)
+    return {"role": "tool", "tool_call_id": wire_id, "content": content}
 
 
 def _sign(call: dict[str, Any], contract: Mapping[str, Any], *, foreign: bool, demanded: bool) -> None:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import Any
 
 from surefoot.core.history import AssistantWords, UserWords
-from surefoot.providers import chaining
+from surefoot.providers import chaining, pictures
 from surefoot.providers.hosted import forms
 from surefoot.providers.port import Decoder, ModelRequest, ToolSpec
 from surefoot.providers.responses_items import NAME, Replay, useless_ids
@@ -95,16 +95,24 @@ def _input(request: ModelRequest, contract: Mapping[str, Any]) -> dict[str, Any]
             shown += items
         elif isinstance(message, UserWords):
             if user_text(message).strip():
-                if shown and shown[-1].get("type") == "function_call_output" and parts_results(contract):
-                    shown.append({"role": "assistant", "content": ANSWER_BRIDGE})
+                shown += _parting(shown, contract)
                 shown.append({"role": "user", "content": user_text(message)})
         elif message.call.call_id in ids:
             output = result_content(message, contract, part="input_text")
+            output = pictures.in_result(message, output, contract, NAME)
             call_id = ids[message.call.call_id]
             shown.append({"type": "function_call_output", "call_id": call_id, "output": output})
+            if after := pictures.behind(ordered, place, contract, NAME):
+                shown += [*_parting(shown, contract), *after]
         else:
             shown.append({"role": "user", "content": orphan_text(message)})
     shown += bridge_after(shown, contract)
     if chain is None or kept == len(shown):
         return {"input": shown}
     return {"previous_response_id": chain[0], "input": shown[kept:]}
+
+
+def _parting(shown: list[dict[str, Any]], contract: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Constant words between results and the words after them, where the contract parts these two (R6)."""
+    parted = bool(shown) and shown[-1].get("type") == "function_call_output" and parts_results(contract)
+    return [{"role": "assistant", "content": ANSWER_BRIDGE}] if parted else []

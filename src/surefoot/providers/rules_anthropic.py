@@ -35,7 +35,7 @@ def broken(request: Mapping[str, Any], contract: Mapping[str, Any]) -> Found:
     messages = [one if isinstance(one, Mapping) else {} for one in given] if isinstance(given, list) else []
     all_blocks = [_blocks(message) for message in messages]
     yield from _pairing(messages, all_blocks, contract["pairing.results_position"])
-    yield from _ids(all_blocks)
+    yield from _ids(all_blocks, contract["ids.unique"])
     for number, (message, blocks) in enumerate(zip(messages, all_blocks, strict=True)):
         place = f"messages.{number}"
         yield from _message(message, blocks, place, last=number == len(messages) - 1)
@@ -132,10 +132,11 @@ def _rank(blocks: Blocks, at: int) -> int:
     return sum(block.get("type") == "tool_result" for block in blocks[:at])
 
 
-def _ids(all_blocks: list[Blocks]) -> Found:
+def _ids(all_blocks: list[Blocks], scope: str) -> Found:
     """AN-05, AN-06 on calls and results."""
     used: set[Any] = set()
     for number, blocks in enumerate(all_blocks):
+        used = used if scope == "request" else set()
         for at, block in enumerate(blocks):
             key = {"tool_use": "id", "tool_result": "tool_use_id"}.get(str(block.get("type")))
             if key is None:
@@ -144,7 +145,7 @@ def _ids(all_blocks: list[Blocks]) -> Found:
             if not isinstance(given, str) or not _ID.fullmatch(given):
                 yield "AN-06", here
             if key == "id":
-                if given in used:
+                if given in used and scope != "none":
                     yield "AN-05", here
                 used.add(given)
 

@@ -150,7 +150,8 @@ def _check_calls(message: Mapping[str, Any], place: str, contract: Mapping[str, 
         function = call.get("function") if isinstance(call, Mapping) else None
         function = function if isinstance(function, Mapping) else {}
         call_id = call.get("id") if isinstance(call, Mapping) else None
-        if not isinstance(call_id, str) or not call_id or ids.count(call_id) > 1:
+        repeated = contract["ids.unique"] != "none" and ids.count(call_id) > 1
+        if not isinstance(call_id, str) or not call_id or repeated:
             yield "OC-01", here  # such an id cannot be answered by exactly one result
         elif len(call_id) > limit:
             yield "OC-05", here
@@ -180,6 +181,8 @@ def _check_content(message: Mapping[str, Any], place: str, contract: Mapping[str
     if content is not None:
         return
     yield "MI-02", place
+    if contract["content.assistant_null"] == "ok" and message.get("role") == "assistant":
+        return
     if not (message.get("role") == "assistant" and _calls(message)):
         yield "OC-06" if message.get("role") != "tool" else "OC-09", place
 

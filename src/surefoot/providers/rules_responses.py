@@ -25,7 +25,7 @@ def broken(request: Mapping[str, Any], contract: Mapping[str, Any]) -> Found:
     yield from _chaining(request)
     yield from _pairing(items, contract, chained=bool(request.get("previous_response_id")))
     yield from _placed(items, contract["pairing.results_position"])
-    yield from _ids(items)
+    yield from _ids(items, prefixed=contract["ids.item_prefixes"])
     yield from _groups(items)
     for number, item in enumerate(items):
         yield from _item(item, f"input.{number}", request, contract)
@@ -78,31 +78,31 @@ def _placed(items: list[Mapping[str, Any]], position: str) -> Found:
     if position == "same_input":
         return
     waits: dict[Any, int] = {}
-    results = False
+    results = turned = False
     for number, item in enumerate(items):
         kind = _kind(item)
         if kind in _OUTPUTS:
             waits.pop(item.get("call_id"), None)
-            results = True
+            results = turned = True
             continue
         model = _is_output(item)
-        if waits and (results if model else position != "next_turn"):
+        if waits and (turned if model else position != "next_turn"):
             yield from (("OR-01", f"input.{opened}") for opened in waits.values())
             waits = {}
         if results and not model and position == "next_turn_only":
             yield "OR-01", f"input.{number}"  # words in the turn that belongs to results
-        results = results and not model and position == "next_turn"
+        results, turned = False, not model
         if kind == "function_call":
             waits[item.get("call_id")] = number
 
 
-def _ids(items: list[Mapping[str, Any]]) -> Found:
+def _ids(items: list[Mapping[str, Any]], *, prefixed: bool) -> Found:
     """OR-06, OR-08: item ids are absent, or of their type's shape and unique."""
     used: set[Any] = set()
     for number, item in enumerate(items):
         if "id" not in item or _kind(item) == "item_reference":
             continue
-        item_id, prefix = item["id"], _PREFIXES.get(_kind(item), "")
+        item_id, prefix = item["id"], _PREFIXES.get(_kind(item), "") if prefixed else ""
         if not isinstance(item_id, str) or not item_id.strip() or not item_id.startswith(prefix):
             yield "OR-06", f"input.{number}"
         elif item_id in used:

@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from surefoot.core.canonical import canonical_json
 from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGiven, UserWords
@@ -84,6 +84,7 @@ def wire_ids(messages: Iterable[Message], contract: Mapping[str, Any]) -> dict[s
     chosen: dict[str, str] = {}
     taken: set[str] = set()
     native = contract["ids.policy"] == "native_kimi"
+    scope = contract["ids.unique"]
     orphans = contract["pairing.orphan_result"] == "accept"
     given = list(messages)
     asked = {call.call_id for one in given if isinstance(one, AssistantWords) for call in one.calls}
@@ -95,13 +96,13 @@ def wire_ids(messages: Iterable[Message], contract: Mapping[str, Any]) -> dict[s
             taken.add(chosen[message.call.call_id])
         if not isinstance(message, AssistantWords):
             continue
-        if contract["ids.unique"] != "request" and not native:
+        if scope != "request" and not native:
             taken = set()
         for call in message.calls:
             wire_id = call.provider_call_id
             if native:
                 wire_id = _native_id(call, taken, len(chosen))
-            elif wire_id is None or not wire_id.strip() or wire_id in taken or not _fits(wire_id, contract):
+            elif not _passes(wire_id, contract) or (wire_id in taken and scope != "none"):
                 wire_id = alias(call, contract)
             taken.add(wire_id)
             chosen[call.call_id] = wire_id
@@ -182,6 +183,13 @@ def alias(call: CallAsked, contract: Mapping[str, Any]) -> str:
         if _fits(form, contract):
             return form
     return letters
+
+
+def _passes(wire_id: str | None, contract: Mapping[str, Any]) -> TypeGuard[str]:
+    """Whether an issuer's own id returns as it is: always where it is echoed verbatim (KI-05, KI-06)."""
+    if wire_id is None or not wire_id.strip():
+        return False
+    return contract["ids.policy"] == "verbatim" or _fits(wire_id, contract)
 
 
 def _fits(wire_id: str, contract: Mapping[str, Any]) -> bool:
@@ -270,14 +278,22 @@ def merged(messages: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             and "tool_calls" not in open_message
         )
         if joins and open_message is not None:
-            texts = [text for text in (open_message.get("content"), message.get("content")) if text]
-            open_message = {**open_message, **message, "content": "\n\n".join(texts)}
+            both = [open_message.get("content"), message.get("content")]
+            open_message = {**open_message, **message, "content": _together([one for one in both if one])}
             continue
         if open_message is not None:
             yield open_message
         open_message = dict(message)
     if open_message is not None:
         yield open_message
+
+
+def _together(contents: Sequence[Any]) -> Any:
+    """Contents of one role as one: texts joined, and parts where one of them has parts."""
+    if all(isinstance(one, str) for one in contents):
+        return "\n\n".join(contents)
+    texts = [[{"type": "text", "text": one}] if isinstance(one, str) else one for one in contents]
+    return [part for parts in texts for part in parts]
 
 
 _COMPOSED = ("properties", "$ref", "anyOf", "oneOf", "allOf")
