@@ -343,3 +343,21 @@ def test_tr_149_session_selects_for_every_verb(world: World, open_call: dict[str
     assert world.run("recover", "release", "--all", "--session", first, "--yes").returncode == 0
     left = json.loads(world.run("recover", "list", "--json").stdout)
     assert [call["attemptId"] for call in left["calls"]] == [attempt]
+
+
+def test_tr_131_presses_of_the_same_moment_are_judged_by_the_record_that_one_of_them_made(
+    world: World, open_call: dict[str, Any]
+) -> None:
+    attempt = open_call["attemptId"]
+    assert world.run("recover", "process", attempt, "kill").returncode == 0
+    looked = json.loads(world.run("recover", "inspect", attempt, "--json").stdout)
+    inspection = looked["calls"][0]["inspectionId"]
+    presses = [
+        world.start("recover", verb, attempt, "--inspection", inspection, "--json")
+        for verb in ("confirm", "deny", "reject")
+    ]
+    answers = [json.loads(press.communicate(timeout=90)[0]) for press in presses]
+    codes = [answer["code"] for answer in answers if "code" in answer]
+    assert set(codes) <= {"already_resolved", "inspection_stale"}, answers
+    counted = json.loads(world.run("recover", "stats", "--json").stdout)
+    assert counted["confirmed"] + counted["denied"] == 1

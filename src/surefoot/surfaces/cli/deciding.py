@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -25,6 +25,8 @@ from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.words import refusal, say
 
 OPEN, REFUSED, UNSUPPORTED = 3, 4, 5
+ONE_OWNER_SECONDS, MOST_WAIT_SECONDS = 5.0, 30.0
+"""How long a command waits for one owner without a socket, and for a row of them."""
 RECORDED_AS = {"confirm": "confirmed", "deny": "denied", "reject": "rejected", "release": "released"}
 
 
@@ -130,13 +132,36 @@ async def _desk(
     directory = reading.directory_of(place, row)
     async with AsyncExitStack() as stack:
         asker = _Terminal() if asks and is_person_here() else None
+
+        async def reach() -> Any:
+            try:
+                return await stack.enter_async_context(
+                    running.owned(settings, directory, row.session_id, asker=asker)
+                )
+            except SessionHeld as held:
+                return await _distant(stack, settings, row.session_id, held)
+
+        yield await _patiently(reach)
+
+
+async def _patiently(reach: Callable[[], Awaitable[Any]]) -> Any:
+    """Try again while the session passes from one short owner to the next: another press of the same moment, which
+    has no socket, is waited for, so that this one is judged by the record it made (TR-131). An owner that stays is
+    `SessionHeld`."""
+    import asyncio  # lists and cards start without it
+
+    clock = asyncio.get_running_loop().time
+    end, holder, until = clock() + MOST_WAIT_SECONDS, None, 0.0
+    while True:
         try:
-            desk: Any = await stack.enter_async_context(
-                running.owned(settings, directory, row.session_id, asker=asker)
-            )
+            return await reach()
         except SessionHeld as held:
-            desk = await _distant(stack, settings, row.session_id, held)
-        yield desk
+            now, found = clock(), (held.facts.get("pid"), held.facts.get("since"))
+            if found != holder:
+                holder, until = found, min(end, now + ONE_OWNER_SECONDS)
+            if now >= until:
+                raise
+        await asyncio.sleep(0.05)
 
 
 async def _distant(stack: AsyncExitStack, settings: Any, session_id: str, held: SessionHeld) -> Any:
