@@ -23,8 +23,7 @@ def report(
     found = cells(records)
     missing = unmeasured(found)
     judged = gate(side("base", found), side("candidate", found), unmeasured=missing, reason=reason)
-    if design.scripted or not design.is_whole():
-        judged = _closed(judged, design)
+    judged = _closed(judged, _why_it_cannot_decide(design, len(records)))
     return {
         "what": what(design, len(records)),
         "design": design.to_json(),
@@ -42,11 +41,21 @@ def report(
     }
 
 
-def _closed(judged: Gate, design: Design) -> Gate:
-    reason = (
-        "the model was scripted" if design.scripted else "the design is smaller than the one that decides"
+def _why_it_cannot_decide(design: Design, ended: int) -> tuple[str, ...]:
+    """What a run lacks to open the gate, whatever its numbers are."""
+    planned = len(design.trials())
+    lacks = (
+        (design.scripted, "the model was scripted"),
+        (not design.is_whole(), "the design is smaller than the one that decides"),
+        (ended < planned, f"only {ended} of {planned} trials ended"),
     )
-    return Gate(False, (reason, *judged.reasons), judged.difference, judged.interval, judged.token_growth)
+    return tuple(told for holds, told in lacks if holds)
+
+
+def _closed(judged: Gate, reasons: tuple[str, ...]) -> Gate:
+    if not reasons:
+        return judged
+    return Gate(False, (*reasons, *judged.reasons), judged.difference, judged.interval, judged.token_growth)
 
 
 def what(design: Design, ended: int) -> str:

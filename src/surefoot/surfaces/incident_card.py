@@ -31,8 +31,7 @@ def as_data(card: Mapping[str, Any]) -> dict[str, Any]:
 
 def lines(card: Mapping[str, Any], language: str) -> list[str]:
     """The card as lines of text."""
-    kind = str(card.get("kind") or "other")
-    shown = [_told(KINDS.get(kind, KINDS["other"]), language, status=card.get("status") or "-")]
+    shown = [_told(_happened(card), language, status=card.get("status") or "-")]
     if card.get("trace_id"):
         shown.append(_told(LINES["trace"], language, trace=clean(card["trace_id"])))
     if card.get("rules"):
@@ -56,6 +55,13 @@ def lines(card: Mapping[str, Any], language: str) -> list[str]:
         shown.append(why_not(card.get("reason_not_offered"), language))
     ways = ", ".join(_told(WAYS[way], language) for way in card.get("ways") or () if way in WAYS)
     return [*shown, _told(LINES["ways"], language, ways=ways)]
+
+
+def _happened(card: Mapping[str, Any]) -> Texts:
+    """What the incident began with: a refusal of some kind, or a reply that was asked for once more (PR-35)."""
+    if card.get("origin") == "regeneration":
+        return LINES["regeneration"]
+    return KINDS.get(str(card.get("kind")), KINDS["other"])
 
 
 def row(found: IncidentRow, language: str) -> str:

@@ -164,6 +164,11 @@ LINES: Mapping[str, Texts] = {
         "{incident} {kind}：被拒绝，已不能再恢复",
         "{incident} {kind}：被拒絕，已不能再復原",
     ),
+    "regeneration": (
+        "The reply lacked reasoning that the provider asks for later. Nothing was refused; no call of that reply ran.",
+        "服务商的回复缺少它之后会要求的推理。没有被拒绝，该回复中的调用也没有运行。",
+        "服務商的回覆缺少它之後會要求的推理。沒有被拒絕，該回覆中的呼叫也沒有執行。",
+    ),
     "offer": (
         "Recover from valid history: one request, once ({changes}).",
         "可从有效历史恢复：只发送一次请求（{changes}）。",

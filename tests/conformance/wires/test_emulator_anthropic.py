@@ -428,6 +428,8 @@ async def test_we_19_missing_terminal_events_and_errors_inside_the_stream(emulat
         ("stop", "end_turn"),
         ("length", "max_tokens"),
         ("tool_calls", "tool_use"),
+        ("content_filter", "refusal"),
+        ("error", "error"),
         ("pause_turn", "pause_turn"),
         ("refusal", "refusal"),
         ("model_context_window_exceeded", "model_context_window_exceeded"),

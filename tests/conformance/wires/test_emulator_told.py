@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -35,7 +36,18 @@ READ = {"name": "read", "args": {"path": "{n}.txt"}}
         ("script", {"steps": {"text": "x"}}, "a list of steps"),
         ("script", {"steps": [{"calls": ["read"]}]}, "call keys are"),
         ("script", {"steps": [{"many_calls": "3"}]}, "a number, or an object"),
-        ("script", [1], "give an object with 'steps'"),
+        ("script", [1], "a step is an object"),
+        ("script", 5, "give a list of steps"),
+        ("script", {"text": "x"}, "an object with 'steps'"),
+        ("script", [{"steps": []}, {"text": "x"}], "an object with 'steps'"),
+        ("script", {"steps": [], "fro": 1}, "its keys are by, profile, session, steps, then"),
+        ("script", {"steps": [{"calls": 5}]}, "a list of calls"),
+        ("script", {"steps": [{"text": 5}]}, "a text"),
+        ("script", {"steps": [{"usage": 5}]}, "an object of numbers"),
+        ("script", {"steps": [{"many_calls": {"n": "x"}}]}, "n is a number"),
+        ("script", {"steps": [{"search_with_sources": "2"}]}, "a number of sources"),
+        ("fault", {"action": {"delay_headers": "x"}}, "seconds, or null"),
+        ("fault", {"action": {"stall_at": 1, "seconds": "x"}}, "seconds, or null"),
         ("knobs", {"profile": "zz", "knobs": {}}, "profile 'zz' is not known on the wire 'chat'"),
         ("knobs", {"profile": "openai", "knobs": {"zz": 1}}, "knobs are allow_prefill"),
         ("knobs", {"profile": "litellm", "knobs": {"upstream": "zz"}}, "a profile of the Chat wire"),
@@ -111,6 +123,49 @@ async def test_we_7_no_header_that_carries_a_key_is_logged() -> None:
         await client.post("/openai/v1/chat/completions", json=ASKED, headers=sent)
         log = (await client.get("/_ctl/log")).text
         assert "secret-" not in log and "some-beta" in log and "2023-06-01" in log
+
+
+@pytest.mark.parametrize(
+    "given", [[{"text": "played"}], {"steps": [{"text": "played"}]}], ids=["steps", "script"]
+)
+async def test_we_18_a_script_file_can_be_posted_as_it_is(given: Any) -> None:
+    async with Emulator() as emulator, httpx2.AsyncClient(base_url=emulator.url) as client:
+        assert (await client.post("/_ctl/script", json=given)).json() == {"ok": True}
+        answer = (await client.post("/openai/v1/chat/completions", json=ASKED)).json()
+        assert answer["choices"][0]["message"]["content"] == "played"
+
+
+@pytest.mark.parametrize("given", [5, "x", {"text": "x"}, {"steps": [], "fro": 1}, [{"calls": 5}]], ids=str)
+def test_we_18_a_script_file_that_is_none_is_told_in_one_sentence(
+    given: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "script.json").write_text(json.dumps(given))
+    with pytest.raises(SystemExit) as ended:
+        main(["--script", str(tmp_path / "script.json")])
+    said = capsys.readouterr()
+    assert (ended.value.code, said.out) == (2, "")
+    assert said.err.startswith("SF-USAGE: ") and "Traceback" not in said.err
+
+
+async def test_we_19_a_long_id_is_asked_for_as_the_table_writes_it() -> None:
+    async with Emulator() as emulator, httpx2.AsyncClient(base_url=emulator.url) as client:
+        emulator.script([{"calls": [{"name": "read"}]}], then="last")
+        for written in ("long 86", "long"):
+            fault = {"action": {"id_mode": written}}
+            assert (await client.post("/_ctl/fault", json=fault)).status_code == 200
+            answer = (await client.post("/openai/v1/chat/completions", json=ASKED)).json()
+            assert len(answer["choices"][0]["message"]["tool_calls"][0]["id"]) == 86
+        emulator.assert_fired()
+
+
+async def test_we_19_a_finish_word_without_a_form_on_a_wire_does_not_count_as_fired() -> None:
+    async with Emulator() as emulator, httpx2.AsyncClient(base_url=emulator.url) as client:
+        for word in ("pause_turn", None):
+            fault = emulator.fault(finish=word)
+            answer = await client.post("/openai/v1/responses", json={"model": "m", "input": "hi"})
+            assert (answer.json()["status"], fault.fired) == ("completed", 0)
+            await client.post("/openai/v1/chat/completions", json=ASKED)
+            assert fault.fired == 1
 
 
 def test_we_3_no_url_is_printed_that_no_profile_answers(capsys: pytest.CaptureFixture[str]) -> None:

@@ -177,6 +177,8 @@ def test_pr_87_a_scripted_or_reduced_run_opens_nothing_however_good_it_looks(oth
     whole = [record(one, success=one.arm == "candidate" or one.number < 6) for one in design().trials()]
     cheaper = [one | {"inputTokens": 500} if one["arm"] == "candidate" else one for one in whole]
     assert report(design(), cheaper)["gate"]["open"]
+    stopped = report(design(), cheaper[:-1])["gate"]
+    assert not stopped["open"] and stopped["reasons"] == ("only 119 of 120 trials ended",)
 
 
 def test_pr_84_the_plot_shows_every_cell_and_escapes_what_it_is_given() -> None:

@@ -10,7 +10,7 @@ from surefoot.core import incident
 from surefoot.surfaces import incident_card
 from surefoot.surfaces.chat_lines import typed
 from surefoot.surfaces.cli.recovering import parted
-from surefoot.surfaces.words import LANGUAGES
+from surefoot.surfaces.words import LANGUAGES, in_language
 from surefoot.surfaces.words_incident import KINDS, LINES, NOT_OFFERED, OUTCOMES, WAYS
 
 CARD: dict[str, Any] = {
@@ -58,6 +58,17 @@ def test_ux_125_a_card_without_an_offer_says_why_and_what_else(reason: str) -> N
 def test_pr_45_ux_125_a_spent_card_tells_its_request_and_at_least_two_ways() -> None:
     shown = incident_card.lines({**CARD, "offered": False, "state": "consumed", "outcome": "refused"}, "en")
     assert any("refused again" in line for line in shown) and shown[-1].count(",") >= 2
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_pr_35_pr_45_a_reply_that_was_asked_for_again_is_not_told_as_a_refusal(language: str) -> None:
+    spent = {**CARD, "kind": None, "status": None, "trace_id": None, "rules": [], "offered": False}
+    card = {**spent, "state": "consumed", "origin": "regeneration", "outcome": "recovered"}
+    shown = incident_card.lines(card, language)
+    assert shown[0] == in_language(LINES["regeneration"], language)
+    assert in_language(OUTCOMES["recovered"], language) in "\n".join(shown)
+    refused = in_language(KINDS["other"], language).partition("{")[0]
+    assert not any(line.startswith(refused) for line in shown)
 
 
 def test_ux_129_the_card_as_data_has_these_keys_and_no_others() -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.testing.emulator.profiles import WIRES, profile_names
+from surefoot.testing.emulator.scripts import scripts_of
 from surefoot.testing.emulator.server import Emulator
 from surefoot.testing.flags import Flags
 
@@ -79,23 +80,12 @@ async def _serve(options: Any) -> None:
         loop.add_signal_handler(number, stop.set)
     async with Emulator(port=options.port, log_path=options.log) as emulator:
         if options.script is not None:
-            _load(emulator, json.loads(options.script.read_text(encoding="utf-8")))
+            for script in scripts_of(json.loads(options.script.read_text(encoding="utf-8"))):
+                emulator.scripts.add(script)
         if options.until_stdin_closes:
             await _watch_stdin(stop)
         print(emulator.base_url(options.profile, wire=wire), flush=True)
         await stop.wait()
-
-
-def _load(emulator: Emulator, given: Any) -> None:
-    """Take a plain list of steps, one script, or several."""
-    if isinstance(given, dict):
-        given = [given]
-    if given and all(isinstance(item, dict) and "steps" in item for item in given):
-        for script in given:
-            steps = script.pop("steps")
-            emulator.script(steps, **script)
-    else:
-        emulator.script(given)
 
 
 async def _watch_stdin(stop: asyncio.Event) -> None:

@@ -23,7 +23,6 @@ _FINISH = {
     "length": "max_tokens",
     "tool_calls": "tool_use",
     "content_filter": "refusal",
-    "error": "end_turn",
 }
 
 

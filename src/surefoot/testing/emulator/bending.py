@@ -65,11 +65,13 @@ def as_input(arguments: Any) -> Any:
 
 
 def _bent_call(position: int, call: dict[str, Any], action: dict[str, Any]) -> dict[str, Any]:
+    long = f"call_{position}".ljust(86, "x")
     ids: dict[str, str | None] = {
         "missing": None,
         "duplicate_in_batch": "call_same",
         "reuse_across_turns": f"call_{position}",
-        "long": f"call_{position}".ljust(86, "x"),
+        "long": long,
+        "long 86": long,
         "bad_chars": f"call {position}:ä/{{}}",
     }
     call["id"] = ids.get(str(action.get("id_mode")), call["id"])

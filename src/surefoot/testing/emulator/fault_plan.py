@@ -39,6 +39,7 @@ MODES: dict[str, set[Any]] = {
         "duplicate_in_batch",
         "reuse_across_turns",
         "long",
+        "long 86",
         "bad_chars",
     },
     "name_mode": {"empty", "unknown", "repeat_each_delta"},
@@ -62,7 +63,7 @@ _NOT_ON: dict[str, frozenset[str]] = {
     ),
     "responses": frozenset(
         {"no_message_stop", "no_message_delta", "two_in_one_chunk", "empty_later", "null_later", "redacted"}
-        | {"repeat_each_delta"}
+        | {"repeat_each_delta", "finish=pause_turn", "finish=None"}
     ),
     "anthropic": frozenset(
         {"no_done", "no_finish", "two_in_one_chunk", "empty_later", "null_later", "repeat_each_delta"}
@@ -87,6 +88,7 @@ _NOT_ON: dict[str, frozenset[str]] = {
 something under another knob is written with its own."""
 _NUMBERS = ("truncate_args", "stream_error_at", "overflow_at")
 _PLACES = ("cut_at", "stall_at")
+_TIMES = ("delay_headers", "seconds")
 _MATCHES = {"profile", "path", "session", "nth", "body_sha", "body_contains"}
 
 
@@ -203,7 +205,7 @@ class Fault:
         """Whether such a reply can show this fault at all."""
         knobs = set(self.action)
         modes = {str(self.action[knob]) for knob in knobs & set(MODES)}
-        named = {f"{knob}={self.action[knob]}" for knob in knobs & set(MODES)}
+        named = {f"{knob}={self.action[knob]}" for knob in knobs & {"finish", *MODES}}
         if (knobs & NEEDS_CALL and shape.calls == 0) or (modes & _NEEDS_TWO and shape.calls < 2):
             return False
         if (knobs | modes | named) & _NOT_ON.get(shape.wire, frozenset()):
@@ -229,6 +231,9 @@ def _check_values(action: dict[str, Any]) -> None:
     for knob in _NUMBERS:
         if knob in action and not _is_number(action[knob]):
             raise ValueError(f"{knob}={action[knob]!r}: a number")
+    for knob in _TIMES:
+        if not (action.get(knob) is None or _is_number(action[knob]) or isinstance(action[knob], float)):
+            raise ValueError(f"{knob}={action[knob]!r}: seconds, or null to wait for a release")
     for knob in _PLACES:
         if knob in action and not (_is_number(action[knob]) or isinstance(action[knob], dict)):
             raise ValueError(

@@ -44,6 +44,17 @@ _STEP_KEYS = {
     "when_enabled",
 }
 _CALL_KEYS = {"name", "args", "raw_args", "id"}
+_SHAPES: dict[str, tuple[tuple[type, ...], str]] = {
+    "text": ((str,), "a text"),
+    "thinking": ((str,), "a text"),
+    "finish": ((str,), "a text"),
+    "calls": ((list,), "a list of calls"),
+    "usage": ((dict,), "an object of numbers"),
+    "many_calls": ((dict, int), "a number, or an object with n, name and args"),
+    "search_with_sources": ((int,), "a number of sources"),
+}
+"""What a key of a step holds, so that a slip is told when a script is made and not when it is played."""
+_SCRIPT_KEYS = {"steps", "profile", "session", "by", "then"}
 
 
 @dataclass(slots=True)
@@ -82,11 +93,42 @@ def _check_step(step: Any) -> None:
         raise ValueError(f"behaviour {step['behaviour']!r}: choose one of {', '.join(BEHAVIOURS)}")
     if "hosted_effect" in step and step["hosted_effect"] not in KINDS:
         raise ValueError(f"hosted_effect {step['hosted_effect']!r}: choose one of {', '.join(KINDS)}")
-    if not isinstance(step.get("many_calls", {}), (dict, int)):
-        raise ValueError("many_calls: a number, or an object with n, name and args")
+    for key, (kinds, told) in _SHAPES.items():
+        if step.get(key) is not None and not _is_one_of(step[key], kinds):
+            raise ValueError(f"{key}={step[key]!r}: {told}")
+    many = step.get("many_calls")
+    if isinstance(many, dict) and not (
+        _is_one_of(many.get("n", 2), (int,)) and _is_one_of(many.get("args") or {}, (dict,))
+    ):
+        raise ValueError(f"many_calls={many!r}: n is a number and args an object")
     for call in step.get("calls") or ():
         if not isinstance(call, dict) or "name" not in call or set(call) - _CALL_KEYS:
             raise ValueError(f"call keys are {', '.join(sorted(_CALL_KEYS))}, not {call!r}")
+
+
+def _is_one_of(value: Any, kinds: tuple[type, ...]) -> bool:
+    """Whether the value has one of these types; true and false are no numbers."""
+    return isinstance(value, kinds) and not isinstance(value, bool)
+
+
+def scripts_of(given: Any) -> list[Script]:
+    """What a script file or a post to the control path holds: a list of steps, one script, or several.
+
+    Raises:
+        ValueError: it holds something else.
+    """
+    each = given if isinstance(given, list) else [given]
+    named = [isinstance(one, dict) and "steps" in one for one in each]
+    if isinstance(given, list) and not any(named):
+        return [Script(given)]
+    for one, is_script in zip(each, named, strict=True):
+        if not is_script or set(one) - _SCRIPT_KEYS:
+            keys = ", ".join(sorted(_SCRIPT_KEYS))
+            told = sorted(one) if isinstance(one, dict) else one
+            raise ValueError(
+                f"give a list of steps, or an object with 'steps' or a list of them; its keys are {keys}, not {told!r}"
+            )
+    return [Script(**one) for one in each]
 
 
 @dataclass(slots=True)

@@ -25,7 +25,7 @@ from surefoot.testing.emulator.exchange import Exchange, Rooms, refused
 from surefoot.testing.emulator.fault_plan import Fault, FaultPlan
 from surefoot.testing.emulator.profiles import KNOBS, WIRES, client_url, place_of_path
 from surefoot.testing.emulator.request_log import LogEntry, RequestLog
-from surefoot.testing.emulator.scripts import Script, Scripts
+from surefoot.testing.emulator.scripts import Script, Scripts, scripts_of
 from surefoot.testing.emulator.stored import Stored
 from surefoot.testing.emulator.wire_out import BadRequest, Connection, Outgoing, Request, Waiting
 
@@ -226,8 +226,8 @@ class Emulator:
 
     def _commanded(self, command: str, given: Any) -> Any:
         if command == "script":
-            for script in _each(given, "steps", {"steps", "profile", "session", "by", "then"}):
-                self.scripts.add(Script(**script))
+            for script in scripts_of(given):
+                self.scripts.add(script)
         elif command == "fault":
             for fault in _each(given, "action", {"action", "match", "stage", "count"}):
                 self.plan.add(Fault(**fault))
