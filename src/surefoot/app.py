@@ -415,10 +415,9 @@ class App:
     def system(self) -> str:
         """The system text: ours, the place, and the project's own instructions (UX-45)."""
         found = config.read_instructions(self.directory, self.settings.places)
-        parts = [SYSTEM, f"Working directory: {self.place.directory}"]
-        if found.text:
-            parts.append(found.text)
-        return "\n\n".join(parts)
+        ours, more = self.settings.system_text
+        parts = [ours or SYSTEM, f"Working directory: {self.place.directory}", found.text, more]
+        return "\n\n".join(part for part in parts if part)
 
 
 @asynccontextmanager

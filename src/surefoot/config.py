@@ -172,6 +172,8 @@ class Settings:
     """Names of the only tools to offer (`--tools`); None offers all."""
     effort: str | None = None
     """How much the model reasons in this run (`--effort`); None leaves it to the endpoint's own setting."""
+    system_text: tuple[str | None, str | None] = (None, None)
+    """Words in the place of our system text, and words behind it (`--system-prompt`, `--append-system-prompt`)."""
     values: Mapping[str, Any] = field(default_factory=dict)
     origins: Mapping[str, Origin] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()

@@ -129,14 +129,15 @@ def read_settings(file: Path) -> list[Found]:
         at = re.search(r"at line (\d+)", str(error))
         line = at.group(1) if at else "1"
         raise SettingsError(f"{file}:{line} is not valid TOML: {error}. Correct this line.") from error
-    return [Found(path, value, file, line_of(text, path)) for path, value in _leaves("", tree)]
+    return [Found(path, value, file, line_of(text, path)) for path, value in leaves(tree)]
 
 
-def _leaves(head: str, tree: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def leaves(tree: Mapping[str, Any], head: str = "") -> Iterator[tuple[str, Any]]:
+    """The path and value of every setting in a tree of tables."""
     for key, value in tree.items():
         path = f"{head}{key}"
         if isinstance(value, dict) and path.rpartition(".")[2] not in ("env", "headers") and value:
-            yield from _leaves(f"{path}.", value)
+            yield from leaves(value, f"{path}.")
         else:
             yield path, value
 

@@ -114,3 +114,39 @@ def test_tr_139_tr_149_the_open_calls_of_several_sessions_stand_in_calls(world: 
     assert {call["card"]["sessionPath"] for call in told["calls"]} == {
         one["sessionPath"] for one in told["sessions"]
     }
+
+
+def test_ux_15_ux_30_the_pieces_of_a_reply_and_the_file_of_the_last_answer(world: World) -> None:
+    world.model_says(DONE, DONE)
+    asked = ("-p", "x", "--output-format", "stream-json", "-o", "last.txt")
+    told = [json.loads(line) for line in world.run(*asked, "--include-partial-messages").stdout.splitlines()]
+    kinds = [one["type"] for one in told]
+    assert kinds.index("stream_event") < kinds.index("assistant")
+    pieces = [one["event"] for one in told if one["type"] == "stream_event"]
+    assert "".join(piece["text"] for piece in pieces if piece["type"] == "text") == "All finished."
+    assert (world.project / "last.txt").read_text() == "All finished.\n"
+    without = world.run("-p", "x", "--output-format", "stream-json").stdout
+    assert "stream_event" not in without
+    refused = world.run("-p", "x", "-o", "no/such/folder/last.txt")
+    assert refused.returncode == 2 and "is no place for a file" in refused.stderr
+
+
+def test_ux_15_ux_22_settings_of_one_run_stand_above_the_files_and_below_the_flags(world: World) -> None:
+    (world.home / "sf").mkdir()
+    (world.home / "sf/config.toml").write_text('[recovery]\nbarrier = "session"\n')
+    (world.project / "more.toml").write_text('[recovery]\nbarrier = "action"\nbarier = "off"\n')
+    (world.project / "more.json").write_text('{"recovery": {"barrier": "advise"}}')
+
+    def level(*flags: str) -> str:
+        done = world.run("-p", "x", "--output-format", "stream-json", *flags)
+        return str(json.loads(done.stdout.splitlines()[0])["barrier"])
+
+    world.model_says(DONE, DONE, DONE, DONE)
+    assert level("--settings", "more.toml") == "action"
+    assert level("--settings", "more.json") == "advise"
+    assert level("--settings", '{"recovery": {"barrier": "off"}}') == "off"
+    assert level("--settings", "more.toml", "--barrier", "reach") == "reach"
+    told = world.run("-p", "x", "--settings", "more.toml").stderr
+    assert "--settings: recovery.barier is not a setting of surefoot." in told
+    for wrong in ("nosuch.toml", "{", '{"recovery": {"barrier": "strong"}}'):
+        assert world.run("-p", "x", "--settings", wrong).returncode == 2

@@ -65,6 +65,9 @@ def _lines() -> dict[str, Schema]:
         "system_provider_refused": object_of({"incident_id": or_null(TEXT), **_POSITION}),
         "assistant": object_of(_said("assistant", ["text", "tool_use"]), {"searches": list_of(_ANY)}),
         "user": object_of(_said("user", ["tool_result"])),
+        "stream_event": object_of(
+            {"event": object_of({"type": TEXT, "text": TEXT, "step_id": or_null(TEXT)}), **_POSITION}
+        ),
         "result": object_of(_result(card)),
     }
 

@@ -160,6 +160,12 @@ def _shown_input(arguments: str) -> Any:
     return value if isinstance(value, dict) else shown
 
 
+def fragment_line(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]:
+    """A piece of a reply as it came; provisional until the reply is told whole (`--include-partial-messages`)."""
+    event = {"type": facts["kind"], "text": facts["text"], "step_id": facts.get("stepId")}
+    return {"type": "stream_event", "session_id": session_id, "event": event, "position": None}
+
+
 def result_line(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]:
     """What a call gave to the model, as a `tool_result` block."""
     block = {

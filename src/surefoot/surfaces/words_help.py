@@ -63,6 +63,18 @@ HELP: Mapping[str, tuple[str, str]] = {
         "无人值守的运行如何处理未决调用。",
         "無人值守的執行如何處理未決呼叫。",
     ),
+    "With stream-json: the pieces of a reply as they come.": (
+        "用于 stream-json：回复逐段到达时就输出。",
+        "用於 stream-json：回覆逐段到達時就輸出。",
+    ),
+    "Write the final answer to a file as well.": ("把最终回答也写入文件。", "把最終回答也寫入檔案。"),
+    "Settings for this run; other flags stand above them.": (
+        "只用于这次运行的设置；其他选项优先。",
+        "只用於這次執行的設定；其他選項優先。",
+    ),
+    "Words in the place of the system text.": ("替换系统提示的文字。", "取代系統提示的文字。"),
+    "Words behind the system text.": ("接在系统提示后面的文字。", "接在系統提示後面的文字。"),
+    "The same, from a file.": ("同上，取自文件。", "同上，取自檔案。"),
     "Most model requests of this run; at least 1.": (
         "这次运行最多的模型请求数，至少为 1。",
         "這次執行最多的模型請求數，至少為 1。",

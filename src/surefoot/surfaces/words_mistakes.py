@@ -315,6 +315,24 @@ MISTAKES: Mapping[str, tuple[str, str]] = {
         "{flag} {text} 不是时长。请写 90s、10m 或 2h。",
         "{flag} {text} 不是時長。請寫 90s、10m 或 2h。",
     ),
+    "Give {flag} or {again}-file, not both.": (
+        "{flag} 和 {again}-file 只能给一个。",
+        "{flag} 和 {again}-file 只能給一個。",
+    ),
+    "{flag} {name} is no file.": ("{flag} {name} 不是文件。", "{flag} {name} 不是檔案。"),
+    "{flag} {name} cannot be read as UTF-8 text.": (
+        "{flag} {name} 无法作为 UTF-8 文本读取。",
+        "{flag} {name} 無法作為 UTF-8 文字讀取。",
+    ),
+    "--output-last-message {file} is no place for a file.": (
+        "--output-last-message {file} 不能放文件。",
+        "--output-last-message {file} 不能放檔案。",
+    ),
+    "{where} is not valid JSON: {error}.": (
+        "{where} 不是有效的 JSON：{error}。",
+        "{where} 不是有效的 JSON：{error}。",
+    ),
+    "{where} must be a JSON object.": ("{where} 必须是 JSON 对象。", "{where} 必須是 JSON 物件。"),
     "--max-turns {text} must be a whole number from 1.": (
         "--max-turns {text} 必须是从 1 起的整数。",
         "--max-turns {text} 必須是從 1 起的整數。",

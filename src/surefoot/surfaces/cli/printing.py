@@ -24,6 +24,7 @@ from surefoot.surfaces import incident_card, notices, plain, verdict, view
 from surefoot.surfaces.cli import running
 from surefoot.surfaces.cli.naming import name_of
 from surefoot.surfaces.cli.output import complain, forget_output, say_json, say_lines
+from surefoot.surfaces.cli.run_inputs import write_last
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.ways import next_of
@@ -293,6 +294,8 @@ class _Run:
             seconds = round(time.monotonic() - self._asked_at)
             self._asked_at = None
             complain([say("small_model_began", self.wish.look.language, seconds=seconds)])
+        if notice.kind == "text" and self.wish.partial:
+            self._line(verdict.fragment_line(facts, session))
         if notice.kind == "assistant":
             self._line(verdict.assistant_line(facts, session))
         elif notice.kind == "receipt":
@@ -343,6 +346,8 @@ class _Run:
 
     def _last_lines(self) -> None:
         document = verdict.result_document(self.ending, self.tally)
+        if self.wish.last_message is not None and self.tally.text:
+            write_last(self.wish.last_message, self.tally.text)
         if self.wish.output == "text":
             if self.tally.text:
                 say_lines([self.tally.text])

@@ -20,6 +20,7 @@ import click
 from surefoot.errors import UsageError
 from surefoot.surfaces.cli import completing
 from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here, say_lines
+from surefoot.surfaces.cli.run_inputs import check_target, joined, settings_of, words_of
 
 if TYPE_CHECKING:
     from surefoot.config import Settings
@@ -50,6 +51,10 @@ class Wish:
     timeout_seconds: float | None = None
     max_turns: int | None = None
     verbose: bool = False
+    partial: bool = False
+    """Whether `stream-json` has the pieces of a reply as they come."""
+    last_message: Path | None = None
+    """A file for the final answer."""
 
 
 def _version(ctx: click.Context, option: click.Parameter, given: bool) -> None:
@@ -66,6 +71,10 @@ def _options(command: Any) -> Any:
     flags = [
         click.argument("words", nargs=-1),
         click.option("--output-format", "output", type=choice(FORMATS), default="text", help="What is printed."),
+        click.option("--include-partial-messages", "partial", is_flag=True,
+                     help="With stream-json: the pieces of a reply as they come."),
+        click.option("-o", "--output-last-message", "last_message", metavar="FILE",
+                     help="Write the final answer to a file as well."),
         click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the newest session here."),
         click.option("-r", "--resume", metavar="[REF]", help="Go on with this session.",
                      shell_complete=completing.sessions),
@@ -87,6 +96,12 @@ def _options(command: Any) -> Any:
         click.option("--tools", "offered", multiple=True, metavar="NAMES", help="Offer only these tools."),
         click.option("--dangerously-skip-permissions", "--yolo", "yolo", is_flag=True,
                      help="Allow everything that no deny rule names."),
+        click.option("--settings", "more_settings", metavar="FILE|JSON",
+                     help="Settings for this run; other flags stand above them."),
+        click.option("--system-prompt", metavar="TEXT", help="Words in the place of the system text."),
+        click.option("--system-prompt-file", metavar="FILE", help="The same, from a file."),
+        click.option("--append-system-prompt", metavar="TEXT", help="Words behind the system text."),
+        click.option("--append-system-prompt-file", metavar="FILE", help="The same, from a file."),
         click.option("--barrier", metavar="LEVEL", help="session, reach, action, advise or off."),
         click.option("--on-unknown", metavar="stop|continue", help="What an unattended run does with open calls."),
         click.option("--max-turns", metavar="N", help="Most model requests of this run; at least 1."),
@@ -157,7 +172,8 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
 
     said = _as_settings(flags)
     _refuse_wrong(said)
-    settings = load_settings(said, os.environ, directory)
+    said = joined(settings_of(flags["more_settings"]), said)
+    settings = replace(load_settings(said, os.environ, directory), system_text=_system_text(flags))
     if flags["offered"]:
         settings = replace(settings, offered_tools=tuple(_rules(flags["offered"])))
     if flags["effort"]:
@@ -195,7 +211,15 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
         timeout_seconds=seconds("--timeout", flags["timeout"]),
         max_turns=_turns(flags["max_turns"]),
         verbose=flags["verbose"],
+        partial=flags["partial"],
+        last_message=check_target(flags["last_message"]),
     )
+
+
+def _system_text(flags: dict[str, Any]) -> tuple[str | None, str | None]:
+    words = ("system_prompt", "append_system_prompt")
+    ours, more = (words_of(flags[one], flags[f"{one}_file"], f"--{one.replace('_', '-')}") for one in words)
+    return ours, more
 
 
 NAMED = {

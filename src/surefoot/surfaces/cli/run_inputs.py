@@ -1,0 +1,99 @@
+"""What a run is given as a whole: settings for it alone, words of the system text, a file for its last answer.
+
+Owns: reading and writing these, and what is wrong with them. Does not own: the flags (`talk`), what holds when a
+flag says otherwise (`config`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from surefoot.errors import SettingsError, UsageError
+from surefoot.surfaces.cli.output import complain
+
+
+def settings_of(given: str | None) -> dict[str, Any]:
+    """Setting paths to values of `--settings FILE|JSON`, those of no setting told and left out (UX-25).
+
+    Raises `UsageError`, `SettingsError`.
+    """
+    if given is None:
+        return {}
+    from surefoot.settings_files import leaves, read_settings
+    from surefoot.settings_table import form_of
+
+    if given.lstrip().startswith("{"):
+        found = list(leaves(_parsed(given, "--settings")))
+    else:
+        file = _file(given, "--settings")
+        if file.suffix == ".json":
+            found = list(leaves(_parsed(_text(file, "--settings"), str(file))))
+        else:
+            found = [(one.path, one.value) for one in read_settings(file)]
+    unknown = [path for path, _ in found if form_of(path) is None]
+    complain(f"--settings: {path} is not a setting of surefoot." for path in unknown)
+    return {path: value for path, value in found if path not in unknown}
+
+
+def joined(settings: Mapping[str, Any], flags: Mapping[str, Any]) -> dict[str, Any]:
+    """Flags over the settings of `--settings`; lists of rules count together."""
+    result = dict(settings)
+    for path, value in flags.items():
+        before = result.get(path)
+        if isinstance(value, list) and isinstance(before, list):
+            result[path] = [*before, *value]
+        elif value is not None or path not in result:
+            result[path] = value
+    return result
+
+
+def words_of(text: str | None, file: str | None, flag: str) -> str | None:
+    """The words of `FLAG TEXT` or `FLAG-file FILE`. Raises `UsageError`."""
+    if text is not None and file is not None:
+        raise UsageError(f"Give {flag} or {flag}-file, not both.")
+    return text if file is None else _text(_file(file, f"{flag}-file"), f"{flag}-file").strip("\n")
+
+
+def check_target(file: str | None) -> Path | None:
+    """Where the last answer goes; refused before anything runs when it cannot go there. Raises `UsageError`."""
+    if file is None:
+        return None
+    target = Path(file).absolute()
+    if target.is_dir() or not target.parent.is_dir():
+        raise UsageError(f"--output-last-message {file!r} is no place for a file.")
+    return target
+
+
+def write_last(target: Path, text: str) -> None:
+    """Write the last answer; its line ends as that on standard output does."""
+    try:
+        target.write_text(text + "\n", encoding="utf-8")
+    except OSError as error:
+        complain([f"The last answer was not written to {target}: {error.strerror}."])
+
+
+def _file(name: str, flag: str) -> Path:
+    file = Path(name)
+    if not file.is_file():
+        raise UsageError(f"{flag} {name!r} is no file.")
+    return file
+
+
+def _text(file: Path, flag: str) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{flag} {str(file)!r} cannot be read as UTF-8 text.") from error
+
+
+def _parsed(text: str, where: str) -> dict[str, Any]:
+    try:
+        tree = json.loads(text)
+    except ValueError as error:
+        raise SettingsError(f"{where} is not valid JSON: {error}.") from error
+    if not isinstance(tree, dict):
+        raise SettingsError(f"{where} must be a JSON object.")
+    return tree
