@@ -1,4 +1,4 @@
-"""Going on from a response that the provider keeps, where an owner's contract says that it does (`pairing.chaining`)."""
+"""Going on from a response that the provider keeps, where a contract says that it does (`pairing.chaining`)."""
 
 from __future__ import annotations
 
