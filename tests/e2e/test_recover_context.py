@@ -189,7 +189,7 @@ def test_pr_31_pr_82_a_refusal_says_in_words_what_is_wrong_and_keeps_the_offer(
     world.run("-p", "look at a.txt")
     long = world.run("recover", "context", "--guidance", "x" * 17_000)
     assert (long.returncode, long.stderr.splitlines()[0]) == (
-        1, "bad_request: The guidance is longer than 16 KiB.",
+        1, "bad_request: The guidance is longer than 16 KiB. next: surefoot -c",
     )  # fmt: skip
     told = json.loads(world.run("recover", "context", "inc_nope", "--json").stdout)
     assert told["code"] == "recovery_unavailable" and told["message"].endswith(".")
