@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from surefoot.errors import ProviderCredentials, ProviderError, ProviderRefused, ProviderUnreachable
@@ -22,6 +23,8 @@ from surefoot.providers import shapes
 
 BODY_BYTES = 64 << 10
 TEXT_BYTES = 4 << 10
+SHORT_BYTES = 1 << 10
+"""A body of plain text that is longer is a page for people and gives no reason."""
 UNWRAP_DEPTH = 3
 MAX_WAIT_SECONDS = 60.0
 MAX_REQUESTS = 6
@@ -33,6 +36,11 @@ _WINDOW = re.compile(
     r"(input|prompt|request|context|tokens?)\b.{0,80}\b(exceeds?|exceeded|longer than|too long)\b"
 )
 _TRANSIENT = frozenset({408, 409, 425})
+_STATUS_PHRASES = frozenset(
+    {one.phrase.casefold() for one in HTTPStatus}
+    | {"", "error", "content too large", "unprocessable content", "unprocessable entity"}
+    | {"payload too large", "request entity too large", "gateway time-out", "service temporarily unavailable"}
+)
 _GENERATION = ("tool_use_failed", "failed_generation", "failed to call a function")
 
 _NOT_STORED = "items are not persisted when store"
@@ -308,8 +316,7 @@ def read_reasons(body: bytes, contract: Mapping[str, Any]) -> Reasons:
     if not text:
         return Reasons("empty")
     if text.startswith(("data:", "event:")):
-        inner = next((line[5:].strip() for line in text.splitlines() if line.startswith("data:")), "")
-        return _of_json(_parsed(inner), "sse", contract)
+        return _of_json(_parsed(_first_event(text)), "sse", contract)
     value = _parsed(text)
     if value is _NOT_JSON:
         if text.startswith("<"):
@@ -317,9 +324,26 @@ def read_reasons(body: bytes, contract: Mapping[str, Any]) -> Reasons:
         inner_object = _inside(text[:TEXT_BYTES]) if contract["errors.unwrap"] else None
         if inner_object is not None:
             return dataclasses.replace(_of_json(inner_object, "text", contract), unwrapped=True)
-        short = len(text) <= 1024 and not re.fullmatch(r"[A-Za-z ]{1,40}", text)
-        return Reasons("text", texts=(_fold(text[:TEXT_BYTES]),) if short else ())
+        told = len(text.encode()) <= SHORT_BYTES and not _is_status_phrase(text)
+        return Reasons("text", texts=(_fold(text),) if told else ())
     return _of_json(value, "object" if isinstance(value, Mapping) else "json", contract)
+
+
+def _first_event(text: str) -> str:
+    """The data of the first event of a stream, its lines joined."""
+    found: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("data:"):
+            found.append(line[5:].strip())
+        elif found and not line.strip():
+            break
+    return "\n".join(found)
+
+
+def _is_status_phrase(text: str) -> bool:
+    """Whether a text only says its status in words, with or without the number: that is no reason."""
+    words = re.sub(r"^(http/[\d.]+|error)?[\s:]*\d{0,3}[\s:,-]*|[\s.!]+$", "", _fold(text))
+    return words in _STATUS_PHRASES
 
 
 _NOT_JSON = object()
@@ -334,7 +358,8 @@ def _parsed(text: str) -> Any:
 
 def _of_json(value: Any, body_kind: str, contract: Mapping[str, Any]) -> Reasons:
     if isinstance(value, list) and len(value) == 1:
-        value, body_kind = value[0], "object"
+        value = value[0]
+        body_kind = "object" if isinstance(value, Mapping) and body_kind == "json" else body_kind
     texts: list[str] = []
     codes: list[str] = []
     unwrapped = _collect(value, texts, codes, UNWRAP_DEPTH if contract["errors.unwrap"] else 0)

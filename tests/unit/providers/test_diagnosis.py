@@ -170,6 +170,57 @@ def test_pr_6_a_body_is_normalised(body: bytes, kind: str) -> None:
     assert read_reasons(body, COMPAT).body_kind == kind
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bad Request",
+        "400 Bad Request",
+        "HTTP/1.1 400 Bad Request",
+        "Error 400: Bad Request.",
+        "bad request",
+        "Error",
+    ],
+)
+def test_pr_7_a_bare_status_phrase_is_no_reason(text: str) -> None:
+    assert read_reasons(text.encode(), COMPAT).texts == ()
+    assert diagnose(400, text.encode(), COMPAT).kind == "upstream_reason_unrecognised"
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("roles must alternate", "replay_pairing"),
+        ("Insufficient Balance", "quota"),
+        ("Content Exists Risk", "policy"),
+        ("Invalid upload request", "transient"),
+        ("the moon is wrong", "rejected"),
+    ],
+)
+def test_pr_7_pr_28_a_short_sentence_of_plain_words_is_a_reason(text: str, kind: str) -> None:
+    assert diagnose(400, text.encode(), COMPAT).kind == kind
+
+
+def test_pr_7_a_plain_text_is_measured_in_bytes() -> None:
+    tail = " roles must alternate"
+    assert diagnose(400, ("x" * 900 + tail).encode(), COMPAT).kind == "replay_pairing"
+    assert diagnose(400, ("角" * 900 + tail).encode(), COMPAT).kind == "upstream_reason_unrecognised"
+
+
+def test_pr_6_the_first_event_is_read_whole_and_no_other() -> None:
+    first = 'data: {"error":\ndata: {"message": "roles must alternate"}}\n\n'
+    later = 'data: {"error": {"message": "Content Exists Risk"}}\n\n'
+    assert diagnose(400, (first + later).encode(), COMPAT).kind == "replay_pairing"
+    found = read_reasons(f"event: error\n{later}data: [DONE]\n\n".encode(), COMPAT)
+    assert (found.body_kind, found.texts) == ("sse", ("content exists risk",))
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"), [(b'["x"]', "json"), (b"[[1]]", "json"), (b'[{"error":{}}]', "object")]
+)
+def test_pr_6_a_list_of_one_is_named_by_what_it_holds(body: bytes, kind: str) -> None:
+    assert read_reasons(body, COMPAT).body_kind == kind
+
+
 def test_pr_16_only_clean_identifiers_of_a_body_survive() -> None:
     seen = diagnose(400, openai("secret sentence", code="a_code", param="messages[3].role"), COMPAT)
     assert (seen.code, seen.param) == ("a_code", "messages[3].role")
