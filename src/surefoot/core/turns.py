@@ -90,6 +90,7 @@ class Newest:
     resumes: int = 0
     silent: bool = False
     """It was interrupted before it had shown anything (TR-55)."""
+    reason: str | None = None
 
     def apply(self, payload: Mapping[str, Any]) -> None:
         """Take in one entry of kind `turn`."""
@@ -99,6 +100,7 @@ class Newest:
         elif payload["turnId"] != self.turn_id:
             self.origin, self.resumes = str(payload["turnId"]), 0
         self.turn_id, self.status = str(payload["turnId"]), TurnStatus(payload["status"])
+        self.reason = payload.get("reason")
         self.silent = self.status is _T.INTERRUPTED and bool(payload.get("silent"))
 
     def attended(self) -> None:
@@ -107,13 +109,16 @@ class Newest:
 
     def refusal(self, limit: int) -> str | None:
         """Why its work may not be resumed once more; None also when there is nothing to resume."""
-        if self.status not in RESUMABLE:
+        if not self._resumable():
             return None
-        return resume_refusal(self.status, resumes=self.resumes, limit=limit)
+        return resume_refusal(_T.INTERRUPTED, resumes=self.resumes, limit=limit)
+
+    def _resumable(self) -> bool:
+        return self.status in RESUMABLE or self.status is _T.RECOVERING
 
     def next_resume(self) -> Mapping[str, Any] | None:
         """What the turn that resumes it records; None when it is no resume of a failed or interrupted one."""
-        if self.status not in RESUMABLE:
+        if not self._resumable():
             return None
         return {"turnId": self.origin, "count": self.resumes + 1}
 

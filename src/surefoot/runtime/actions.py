@@ -10,7 +10,8 @@ Promises: recovery:never-guess, recovery:no-self-start, recovery:way-out.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -28,8 +29,10 @@ from surefoot.core.model import (
     Notice,
     Receipt,
     State,
+    TurnStatus,
 )
 from surefoot.core.snapshot import Asked, CallFacts, SessionFacts, select, snapshot
+from surefoot.core.turns import RESUMABLE
 from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.ledger.port import NotAppended
 from surefoot.runtime.barrier import Barrier
@@ -80,6 +83,8 @@ class Actions:
         self._owed: LedgerError | None = None
         """Why reconciliation could not be written yet; until it is, nothing runs and nothing is decided."""
         self._parked: dict[str, tuple[Mapping[str, Any], Caller]] = {}
+        self._was: Mapping[str, Any] | None = None
+        """How the turn stood that was marked as recovering."""
 
     # Opening ----------------------------------------------------------------------------------
 
@@ -148,9 +153,39 @@ class Actions:
         await self._settle_debt()
         if self._tail_is_lost():
             return []
-        receipts = await self.resuming.carry_out(self.choices)
-        receipts += await self.resuming.ask_again()
-        return receipts + await self.retry_by_policy()
+        await self.session.history()
+        async with self._recovering():
+            receipts = await self.resuming.carry_out(self.choices)
+            receipts += await self.resuming.ask_again()
+            return receipts + await self.retry_by_policy()
+
+    @asynccontextmanager
+    async def _recovering(self) -> AsyncIterator[None]:
+        """Mark the turn that a dead owner left as `recovering` while its calls are run again (TR-179).
+
+        An owner that dies in it died in this turn: the next one finds it unfinished, hands it off and counts
+        the death. Afterwards it is what it was, and what goes on is a turn of its own (TR-123).
+        """
+        newest = self.session.newest_turn
+        before = newest.status
+        if before not in RESUMABLE or not (self.resuming.has_work() or self.policies.to_retry()):
+            yield
+            return
+        was = {"status": before.value, "reason": newest.reason, "silent": newest.silent}
+        self._was = {"turnId": newest.turn_id, **was}
+        recovering = {"turnId": newest.turn_id, "status": TurnStatus.RECOVERING.value}
+        await self.session.append(Draft(Kind.TURN, recovering))
+        try:
+            yield
+        finally:
+            with suppress(LedgerError, StaleEpoch):  # owed to the next turn, or found by the next owner
+                if left := self.left():
+                    await self.session.append(*left)
+
+    def left(self) -> list[Draft]:
+        """The move that ends the recovering of a turn and could not be written yet; it goes before the next turn."""
+        recovering = self.session.newest_turn.status is TurnStatus.RECOVERING
+        return [Draft(Kind.TURN, self._was)] if recovering and self._was else []
 
     async def retry_by_policy(self) -> list[Receipt]:
         """Retry what the owner's settings name, where rules and proof of this moment allow it (TR-122)."""

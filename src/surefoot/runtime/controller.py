@@ -218,7 +218,7 @@ class Controller:
         prepared = await self.incidents.prepare(named, guidance, turn.turn_id)
         if isinstance(prepared, Refusal) or turn.cancelled:
             return prepared if isinstance(prepared, Refusal) else None
-        owed = [] if self._owed is None else self._path(*self._owed)
+        owed = [*self.actions.left(), *([] if self._owed is None else self._path(*self._owed))]
         before = [*owed, *self._level_change(), self._turn_draft(turn, TurnStatus.QUEUED)]
         after = [self._turn_draft(turn, TurnStatus.RUNNING)]
         self._owed = (turn, TurnStatus.FAILED, "storage_failed")  # if the commit is found durable after all
@@ -305,7 +305,7 @@ class Controller:
             drafts.append(Draft(Kind.USER, {"turnId": turn.turn_id, "text": text or "", "facts": facts}))
         drafts.append(self._turn_draft(turn, TurnStatus.RUNNING))
         await self.session.certain()
-        owed = [] if self._owed is None else self._path(*self._owed)
+        owed = [*self.actions.left(), *([] if self._owed is None else self._path(*self._owed))]
         expired = [] if text is None else self.incidents.records.expiry()
         await self.session.append(*owed, *expired, *drafts)
         self._owed = None

@@ -130,6 +130,11 @@ class Resuming:
         self._shown = frozenset(one.receipt.attempt_id for one in planned if one.runs_again)
         return planned
 
+    def has_work(self) -> bool:
+        """Whether going on would run a call of a dead owner again, or ask a person about one."""
+        waiting = self.approved() or self._unanswered()
+        return bool(waiting) or (not self._done and any(one.runs_again for one in self._standing.plan()))
+
     async def carry_out(self, choices: Choices) -> list[Receipt]:
         """Run the safe retries in call order: new attempts of the same calls, same keys (TR-115, TR-117)."""
         if self._done:

@@ -13,7 +13,7 @@ import pytest
 from surefoot.core.admission import Controls, attempt_facts
 from surefoot.core.model import ExecutorState, Overlay, State
 from surefoot.core.schemas import VERSION, schema_of
-from surefoot.core.snapshot import CallFacts, SessionFacts, select, snapshot
+from surefoot.core.snapshot import Asked, CallFacts, SessionFacts, select, snapshot
 from surefoot.surfaces.export import SCHEMA_VERSION as EXPORT_VERSION
 from surefoot.surfaces.verdict import SCHEMA_VERSION
 
@@ -101,7 +101,7 @@ def test_tr_148_a_snapshot_of_every_state_and_overlay_is_true_to_the_schema(tell
         calls,
         statistics=story.book.statistics(),
         more=more,
-        inspected=receipts[0].attempt_id,
+        asked=Asked(receipts[0].attempt_id),
     )
     errors = [
         error.message

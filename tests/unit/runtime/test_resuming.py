@@ -12,6 +12,7 @@ import pytest
 from surefoot.core.model import Draft, EffectClass, ExecutorState, Kind, Receipt, State
 from surefoot.errors import OutcomeUnknown
 from surefoot.runtime.reconcile import Judged, NoSupervision
+from surefoot.testing.played import PlayedModel
 from surefoot.testing.rig import Crew, Rig, Setup
 from surefoot.testing.simulation import Simulation, simulate
 from surefoot.testing.world import Behaviour
@@ -349,5 +350,80 @@ def test_tr_129_a_retry_that_a_person_asks_for_names_who_asked() -> None:
         await crew.press("retry", old.attempt_id)
         new = crew.receipt(crew.receipt(old.attempt_id).superseded_by or "")
         assert (new.extra["retriedBy"]["who"], new.extra["retriedBy"]["channel"]) == ("lin", "python")
+
+    play(main)
+
+
+async def died_in_a_read(rig: Rig, behaviour: Behaviour) -> Crew:
+    """An owner whose turn reads, and that is killed while it does."""
+    tools = [rig.world.tool("look", READ, behaviour=behaviour)]
+    crew = await rig.own(Setup(tools=tools, steps=[{"calls": [{"name": "look", "args": {"label": "a"}}]}]))
+    going = asyncio.ensure_future(crew.turn())
+    await asyncio.sleep(1)
+    assert crew.process is not None
+    crew.process.kill()
+    await going
+    return crew
+
+
+def test_tr_179_tr_116_a_turn_is_recovering_while_its_calls_are_run_again_and_an_ordinary_one_goes_on() -> (
+    None
+):
+    async def main(sim: Simulation) -> None:
+        rig, slow = Rig(sim), Behaviour(seconds_before=9)
+        await died_in_a_read(rig, slow)
+        heir = await rig.own(Setup(tools=[rig.world.tool("look", READ)], steps=[{"text": "done"}]))
+        [turn_id] = {one.payload["turnId"] for one in await heir.entries(Kind.TURN)}
+        before = heir.session.newest_turn.status
+        end = await heir.do(heir.controller.go_on())
+        moves = [(one.payload["turnId"], one.payload["status"]) for one in await heir.entries(Kind.TURN)]
+        assert before == "interrupted" and end.status == "completed" and end.turn_id != turn_id
+        assert [status for turn, status in moves if turn == turn_id] == [
+            "queued", "running", "interrupted", "recovering", "interrupted",
+        ]  # fmt: skip
+        assert [status for turn, status in moves if turn == end.turn_id] == ["queued", "running", "completed"]
+        kinds = [one.payload.get("status") or one.kind for one in await heir.entries()]
+        assert kinds.index("recovering") < len(kinds) - kinds[::-1].index(Kind.STARTED) - 1, (
+            "before the retry"
+        )
+        resumed = [one.payload.get("resumes") for one in await heir.entries(Kind.TURN)]
+        assert {"turnId": turn_id, "count": 1} in resumed
+
+    play(main)
+
+
+def test_tr_179_tr_55_an_owner_that_dies_in_a_retry_died_in_the_recovering_turn_and_is_counted() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, slow = Rig(sim), Behaviour(seconds_before=9)
+        await died_in_a_read(rig, slow)
+        second = await rig.own(Setup(tools=[rig.world.tool("look", READ, behaviour=slow)]))
+        assert second.actions.deaths == 1
+        going = asyncio.ensure_future(second.do(second.controller.go_on()))
+        await asyncio.sleep(1)
+        assert second.process is not None
+        second.process.kill()
+        await going
+        third = await rig.own(Setup(tools=[rig.world.tool("look", READ)]))
+        statuses = [one.payload["status"] for one in await third.entries(Kind.TURN)]
+        assert statuses == ["queued", "running", "interrupted", "recovering", "interrupted"]
+        assert third.actions.deaths == 2, "the owner that died in it is counted (UX-161)"
+        handed = [one.payload["attempts"] for one in await third.entries(Kind.HAND_OFF)]
+        assert len(handed) == 2 and handed[1] == [one.attempt_id for one in third.session.book][1:]
+
+    play(main)
+
+
+def test_tr_179_a_turn_with_nothing_to_run_again_stays_as_it_is() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        first = await rig.own(Setup(model=PlayedModel([{"text": "late"}], seconds=60)))
+        going = asyncio.ensure_future(first.turn())
+        await asyncio.sleep(1)
+        assert first.process is not None
+        first.process.kill()
+        await going
+        heir = await rig.own(Setup(steps=[{"text": "done"}]))
+        assert (await heir.do(heir.controller.go_on())).status == "completed"
+        assert "recovering" not in [one.payload["status"] for one in await heir.entries(Kind.TURN)]
 
     play(main)
