@@ -5,11 +5,15 @@ from __future__ import annotations
 import json
 import os
 import signal
-from typing import Any
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from cli_world import World, check_output, wait_for
 
+from surefoot.app import App, find_place
+from surefoot.config import load_settings
 from surefoot.errors import UsageError
 from surefoot.surfaces.cli.talk import seconds
 
@@ -150,3 +154,45 @@ def test_ux_15_ux_22_settings_of_one_run_stand_above_the_files_and_below_the_fla
     assert "--settings: recovery.barier is not a setting of surefoot." in told
     for wrong in ("nosuch.toml", "{", '{"recovery": {"barrier": "strong"}}'):
         assert world.run("-p", "x", "--settings", wrong).returncode == 2
+
+
+def test_ux_12_session_resume_takes_the_flags_of_a_run_with_and_without_a_reference(world: World) -> None:
+    world.model_says(DONE, DONE, DONE)
+    first, second = (
+        json.loads(world.run("-p", "x", "-n", name, "--output-format", "json").stdout)["session_id"]
+        for name in ("one", "two")
+    )
+    assert first != second
+    for asked, meant in (((), second), (("one",), first)):
+        done = world.run("session", "resume", *asked, "-p", "hi", "--output-format", "json")
+        assert done.returncode == 0 and json.loads(done.stdout)["session_id"] == meant, done.stderr
+
+
+def test_ux_15_the_words_of_the_flags_stand_in_and_behind_the_system_text(world: World) -> None:
+    settings = load_settings({}, {"SUREFOOT_HOME": str(world.home)}, world.project)
+    (world.project / "AGENTS.md").write_text("Be brief.")
+
+    def text(*words: str | None) -> str:
+        ours, more = words
+        told = replace(settings, system_text=(ours, more))
+        here = SimpleNamespace(settings=told, directory=world.project, place=find_place(world.project))
+        return str(App.system(cast("App", here)))
+
+    plain = text(None, None)
+    assert text(None, "Zebra.") == f"{plain}\n\nZebra."
+    assert text("Only this.", None).startswith("Only this.\n\nWorking directory: ")
+    assert "Be brief." in text("Only this.", None)
+
+
+def test_tr_149_ux_157_what_a_project_runs_is_one_snapshot_however_many_sessions_there_are(
+    world: World,
+) -> None:
+    world.model_says(DONE)
+    world.run("-p", "x")
+    start = {"calls": [{"name": "shell", "args": {"command": "sleep 600", "background": True}}]}
+    world.model_says(start, DONE)
+    world.run("-p", "start it", "--yolo")
+    told = json.loads(world.run("recover", "list", "--json").stdout)
+    assert told["calls"] == [] and told["sessionPath"] and "sessions" not in told
+    (resource,) = told["background"]
+    assert world.run("recover", "process", resource["attemptId"], "kill").returncode == 0

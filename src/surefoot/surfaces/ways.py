@@ -8,6 +8,7 @@ from __future__ import annotations
 from surefoot.errors import (
     LedgerDamaged,
     LedgerNewer,
+    RecoveryRefused,
     SessionHeld,
     SessionMissing,
     SettingsError,
@@ -21,6 +22,7 @@ NEXT: tuple[tuple[type[SurefootError], str], ...] = (
     (LedgerNewer, "pip install --upgrade surefoot"),
     (LedgerDamaged, "surefoot ledger verify"),
     (SessionHeld, "surefoot session list"),
+    (RecoveryRefused, "surefoot recover list"),
     (SessionMissing, "surefoot session list"),
 )
 """The first row that fits; what fits none is for the doctor."""

@@ -138,7 +138,7 @@ ANSWERS: Mapping[str, Texts] = {
     "no_mode": ("{mode} is no mode: {modes}", "{mode} 不是模式：{modes}", "{mode} 不是模式：{modes}"),
     "mode": ("mode {mode}", "模式 {mode}", "模式 {mode}"),
     "usage": (
-        "{n} replies · {given} tokens in · {made} tokens out",
+        "replies {n} · tokens in {given} · tokens out {made}",
         "{n} 次回复 · 输入 {given} token · 输出 {made} token",
         "{n} 次回覆 · 輸入 {given} token · 輸出 {made} token",
     ),

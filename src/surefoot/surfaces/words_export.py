@@ -23,7 +23,7 @@ EXPORT: Mapping[str, Texts] = {
     "user": ("person", "用户", "使用者"),
     "assistant": ("model", "模型", "模型"),
     "redacted": (
-        "redacted: {n} places or secrets taken out",
+        "redacted: {n} taken out",
         "已脱敏：移除了 {n} 处内容",
         "已遮蔽：移除了 {n} 處內容",
     ),

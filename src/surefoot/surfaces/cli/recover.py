@@ -108,11 +108,7 @@ def list_(
 
     snapshots, broken = reading.read(work)
     complain(reading.told_broken(broken))
-    shown = [
-        s
-        for s in snapshots
-        if s["background"] or s["foreseen"] or any(_listed(c, resolved) for c in s["calls"])
-    ]
+    shown = _with_something(snapshots, resolved)
     if flags["as_json"]:
         _say_snapshots(shown or snapshots[:1], look.language)
     else:
@@ -123,6 +119,21 @@ def list_(
     is_open = any(view.is_card(call) for one in snapshots for call in one["calls"])
     unread = 1 if reading.unread_here(broken) else 0
     ctx.exit(OPEN if flags["exit_code"] and is_open else unread)
+
+
+def _with_something(snapshots: Sequence[dict[str, Any]], resolved: bool) -> list[dict[str, Any]]:
+    """The sessions with calls to list, and one of each project that only runs something in the background.
+
+    What runs in the background is the project's, so each of its sessions tells the same of it.
+    """
+    shown = [one for one in snapshots if one["foreseen"] or any(_listed(c, resolved) for c in one["calls"])]
+    told = {resource["attemptId"] for one in shown for resource in one["background"]}
+    for one in snapshots:
+        new = {resource["attemptId"] for resource in one["background"]} - told
+        if new:
+            shown.append(one)
+            told |= new
+    return shown
 
 
 def _survivor_lines(places: Sequence[reading.Place], look: Look) -> list[str]:

@@ -258,13 +258,17 @@ def fork_(reference: str, as_json: bool) -> None:
 
 @session.command(
     short_help="Go on with a session; the same as surefoot -r.",
-    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    context_settings={"ignore_unknown_options": True},
 )
-@click.argument("reference", required=False, shell_complete=completing.sessions)
+@click.argument(
+    "words", nargs=-1, type=click.UNPROCESSED, metavar="[REF] [FLAGS]…", shell_complete=completing.sessions
+)
 @click.pass_context
-def resume(ctx: click.Context, /, reference: str | None) -> None:
+def resume(ctx: click.Context, /, words: tuple[str, ...]) -> None:
     """Go on with a session; the flags of a run follow (the same as surefoot -r REF)."""
     from surefoot.surfaces.cli.talk import talk
 
-    chosen = [f"--resume={reference}"] if reference else ["--continue"]
-    ctx.exit(talk.main([*chosen, *ctx.args], prog_name="surefoot", standalone_mode=False) or 0)
+    # A first word that is a flag of the run names no session: then the newest is meant.
+    is_named = bool(words) and not words[0].startswith("-")
+    chosen = [f"--resume={words[0]}", *words[1:]] if is_named else ["--continue", *words]
+    ctx.exit(talk.main(chosen, prog_name="surefoot", standalone_mode=False) or 0)
