@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from surefoot.core.model import Draft, EffectClass, ExecutorState, Kind, Receipt, State
-from surefoot.errors import OutcomeUnknown
+from surefoot.errors import LedgerError, OutcomeUnknown
 from surefoot.runtime.reconcile import Judged, NoSupervision
 from surefoot.testing.played import PlayedModel
 from surefoot.testing.rig import Crew, Rig, Setup
@@ -425,5 +425,33 @@ def test_tr_179_a_turn_with_nothing_to_run_again_stays_as_it_is() -> None:
         heir = await rig.own(Setup(steps=[{"text": "done"}]))
         assert (await heir.do(heir.controller.go_on())).status == "completed"
         assert "recovering" not in [one.payload["status"] for one in await heir.entries(Kind.TURN)]
+
+    play(main)
+
+
+def test_tr_179_tr_182_the_end_of_a_recovering_that_could_not_be_written_goes_before_the_next_turn() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        await died_in_a_read(rig, Behaviour(seconds_before=9))
+        heir = await rig.own(Setup(tools=[rig.world.tool("look", READ)], steps=[{"text": "done"}] * 2))
+        settled: list[bool] = []
+
+        def full(kinds: Any) -> LedgerError | None:
+            settled.append(Kind.CLOSED in kinds)
+            return LedgerError("full") if Kind.TURN in kinds and any(settled) else None
+
+        rig.store.fault = full
+        with pytest.raises(LedgerError):
+            await heir.do(heir.controller.go_on())
+        rig.store.fault = lambda kinds: None
+        assert heir.session.newest_turn.status == "recovering"
+        assert (await heir.do(heir.controller.go_on())).status == "completed"
+        moves = [one.payload["status"] for one in await heir.entries(Kind.TURN)]
+        assert moves[3:] == ["recovering", "interrupted", "queued", "running", "completed"]
+        assert [
+            one.payload["resumes"]["count"]
+            for one in await heir.entries(Kind.TURN)
+            if "resumes" in one.payload
+        ] == [1]
 
     play(main)
