@@ -191,6 +191,7 @@ class History:
         attempts = [one for waiting in self._waiting.values() for one in waiting.attempts]
         attempts += [one for call in self._unshown for one in book.attempts(call)]
         refs = {one.result_ref for one in attempts if one.result is None and one.result_ref}
+        refs |= {ref for one in attempts for _, ref in _pictures_of(one)}
         return refs - self.stored.keys()
 
     # --- folding -------------------------------------------------------------------------
@@ -288,7 +289,7 @@ class History:
         self._leave()
 
     def _answer(self, call: CallAsked, attempts: tuple[Receipt, ...]) -> None:
-        if any(one.result is None and one.result_ref for one in attempts):
+        if any((one.result is None and one.result_ref) or _pictures_of(one) for one in attempts):
             self._waiting[len(self._shown)] = _Waiting(call, attempts)
         self._shown.append(_given(call, attempts, self.stored))
 
@@ -323,7 +324,15 @@ def _given(call: CallAsked, attempts: tuple[Receipt, ...], stored: Mapping[str, 
     if not attempts:  # a book that does not know the call: nothing of it is certain
         return ResultGiven(call, "Nothing is known about this call. Look before you repeat it.", True)
     told = result_of(attempts[-1], attempts, stored=stored)
-    return ResultGiven(call, told.text, told.is_error)
+    # A picture whose blob is gone stays what its text says of it.
+    pictures = [(kind, stored[ref]) for kind, ref in _pictures_of(speaking(attempts)) if ref in stored]
+    return ResultGiven(call, told.text, told.is_error, tuple(Picture(*one) for one in pictures))
+
+
+def _pictures_of(receipt: Receipt) -> list[tuple[str, str]]:
+    """Media type and reference of each picture that came with a result."""
+    found: Any = (receipt.result or {}).get("pictures") or ()
+    return [(str(one["mediaType"]), str(one["ref"])) for one in found]
 
 
 def _is_unasked(payload: Mapping[str, Any]) -> bool:

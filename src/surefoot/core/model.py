@@ -343,7 +343,8 @@ class Receipt:
     error_kind: str | None = None
     effect_trace: EffectTrace | None = None
     result: Mapping[str, JSON] | None = None
-    """`{"text": str, "isError": bool}`, or null when it stands in a blob (`result_ref`)."""
+    """`{"text": str, "isError": bool}`, or null when it stands in a blob (`result_ref`); with `pictures`, a list of
+    `{"mediaType": str, "ref": str}`, where the call gave some."""
     result_ref: str | None = None
     result_digest: str | None = None
     late: tuple[Mapping[str, JSON], ...] = ()

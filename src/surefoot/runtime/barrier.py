@@ -16,7 +16,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from surefoot.core import recovery
-from surefoot.core.canonical import digest_text
 from surefoot.core.effects import stricter
 from surefoot.core.limits import Limits
 from surefoot.core.model import BarrierLevel, Draft, Entry, ExecutorState, Kind, Owner, Receipt, State
@@ -473,13 +472,11 @@ class Barrier:
 
     async def _result_fields(self, outcome: Outcome) -> dict[str, Any]:
         """The result, in the entry or in a blob made durable before the entry that names it (TR-6)."""
-        digest = digest_text(outcome.text)
-        is_error = outcome.state is not State.SUCCEEDED
-        size = len(outcome.text.encode("utf-8", "surrogatepass"))
-        if size <= self.limits.inline_result_bytes:
-            return {"result": {"text": outcome.text, "isError": is_error}, "resultDigest": digest}
-        ref = await self.session.ledger.put_blob(outcome.text.encode("utf-8", "surrogatepass"))
-        return {"resultRef": ref, "resultDigest": digest}
+        text, put = outcome.text.encode("utf-8", "surrogatepass"), self.session.ledger.put_blob
+        if len(text) > self.limits.inline_result_bytes:
+            return drafts.result_fields(outcome, ref=await put(text))
+        pictures = [(kind, await put(one.encode())) for kind, one in outcome.pictures]
+        return drafts.result_fields(outcome, pictures=pictures)
 
     def _executor_after(self, live: Live, outcome: Outcome) -> ExecutorState:
         if outcome.executor is not None:

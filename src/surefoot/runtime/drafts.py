@@ -9,12 +9,12 @@ Promises: receipt:exact.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from surefoot.core import recovery, results
-from surefoot.core.canonical import idempotency_key
+from surefoot.core.canonical import digest_text, idempotency_key
 from surefoot.core.effects import UNDECLARED, Effect, stricter
 from surefoot.core.model import Draft, EffectClass, EffectTrace, ExecutorState, Kind, Receipt, State
 from surefoot.core.redact import redact
@@ -212,6 +212,19 @@ def closed_fields(outcome: Outcome, receipt: Receipt, looked: Looked, now_ms: in
         "effectTrace": trace_of(outcome, looked).value,
         "finishedAt": now_ms,
     }
+
+
+def result_fields(
+    outcome: Outcome, *, ref: str | None = None, pictures: Sequence[tuple[str, str]] = ()
+) -> dict[str, Any]:
+    """The result of a closed call: its text, or the blob it stands in, and the blobs of its pictures."""
+    digest = {"resultDigest": digest_text(outcome.text)}
+    if ref is not None:
+        return {"resultRef": ref, **digest}
+    result: dict[str, Any] = {"text": outcome.text, "isError": outcome.state is not State.SUCCEEDED}
+    if pictures:
+        result["pictures"] = [{"mediaType": kind, "ref": one} for kind, one in pictures]
+    return {"result": result, **digest}
 
 
 def executor_fields(state: ExecutorState, scheduler: Scheduler) -> dict[str, Any]:

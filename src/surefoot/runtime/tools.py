@@ -73,6 +73,8 @@ class Outcome:
     """How long the far side asked to be left alone, where it did (TR-164)."""
     executor: str | None = None
     """`ended`, `alive` or `not_proven` when the body knows; else the runtime tells."""
+    pictures: tuple[tuple[str, str], ...] = ()
+    """Media type of each picture and its content in base64; `text` names it, as not every server takes one (S-34)."""
 
 
 @dataclass(slots=True)

@@ -8,6 +8,7 @@ Nothing blocks here: FIFOs and devices are told before they are opened.
 
 from __future__ import annotations
 
+import base64
 import difflib
 import os
 import stat
@@ -25,6 +26,7 @@ from surefoot.tools.files.paths import (
     path_subjects,
     shown,
 )
+from surefoot.tools.files.pictures import sight_of
 from surefoot.tools.files.plans import SeenFiles, digest_limit, failed
 from surefoot.verifiers.sight import Unopenable, decode, open_regular, read_bounded
 
@@ -94,6 +96,13 @@ def _read(
             "or a shell command such as `sed -n`.",
         )
     decoded = decode(content)
+    if decoded is None and (sight := sight_of(content)) is not None:
+        seen.note(attempt.session_id, located.resolved, digest_bytes(content))
+        return Outcome(
+            f"{path} is a {_sort_of(content)} of {len(content)} bytes, {sight.width} x {sight.height} pixels. "
+            "It stands beside this text, unless the server of this model takes no pictures: then it was not seen.",
+            pictures=((sight.media_type, base64.b64encode(content).decode("ascii")),),
+        )
     if decoded is None:
         return failed("binary", f"{path} is a binary file of {len(content)} bytes ({_sort_of(content)}).")
     seen.note(attempt.session_id, located.resolved, digest_bytes(content))
