@@ -147,7 +147,7 @@ def test_at_a_terminal_the_loss_is_told_before_and_enter_is_no(
 
 def test_tr_130_a_command_of_a_tool_can_drop_nothing(world: World) -> None:
     session = finished(world)
-    line = f"{sys.executable} -c 'from surefoot.surfaces.cli import main; main()' ledger prune --older-than 0h --yes"
+    line = f"'{sys.executable}' -c 'from surefoot.surfaces.cli import main; main()' ledger prune --older-than 0h --yes"
     world.model_says(
         {"calls": [{"name": "shell", "args": {"command": f"{line} 2>told; true"}}]}, {"text": "x"}
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import signal
 import subprocess
 import time
@@ -174,9 +175,10 @@ def test_ux_137_the_other_moments_need_nobody_and_pay_once(
 
 def test_ux_137_a_kept_folder_lets_the_printed_command_decide(environ: dict[str, str]) -> None:
     ended = piped(environ, "--keep")
-    found = re.search(r"SUREFOOT_HOME=(\S+) surefoot -C (\S+) recover confirm (\S+)", ended.stdout)
+    found = re.search(r"SUREFOOT_HOME=.+ surefoot -C .+ recover confirm \S+", ended.stdout)
     assert found is not None, ended.stdout
-    home, project, attempt = found.groups()
+    variable, _, _, project, *_, attempt = shlex.split(found[0])
+    home = variable.partition("=")[2]
     command = [*SUREFOOT, "-C", project, "recover", "confirm", attempt]
     child = pexpect.spawn(
         command[0],

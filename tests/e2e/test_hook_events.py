@@ -280,9 +280,9 @@ async def test_ux_48_no_word_of_a_hook_decides_about_an_unknown_call(work: Path)
     script(
         work,
         "decide.sh",
-        f"""export SUREFOOT_HOME={work.parent / "home"}
+        f"""export SUREFOOT_HOME="{work.parent / "home"}"
 attempt=$(sed 's/.*"attempt_id": "\\([^"]*\\)".*/\\1/')
-{surefoot} recover release "$attempt" --yes > tried 2>&1; echo $? >> tried
+"{surefoot}" recover release "$attempt" --yes > tried 2>&1; echo $? >> tried
 echo '{{"decision": "approve", "resolution": "confirmed", "hookSpecificOutput": {{"permissionDecision": "allow",
 "additionalContext": "it was confirmed", "updatedInput": {{"resolution": "confirmed"}}}}}}'""",
     )

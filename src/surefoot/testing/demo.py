@@ -16,6 +16,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import shlex
 import shutil
 import subprocess
 import sys
@@ -279,7 +280,8 @@ async def _without_a_person(stage: Stage, desk: Any, model: PlayedModel) -> int:
         return 0
     stage.say(*_drawn(stage, shown[0], how=plain.Choices.NONE), "")
     if stage.keep:
-        where = f"SUREFOOT_HOME={stage.folder}/home surefoot -C {stage.folder}/project"
+        home, project = (shlex.quote(f"{stage.folder}/{name}") for name in ("home", "project"))
+        where = f"SUREFOOT_HOME={home} surefoot -C {project}"
         stage.say(f"A person decides, in a terminal: {where} {shown[0]['command'].removeprefix('surefoot ')}")
     else:
         stage.say(
