@@ -201,12 +201,12 @@ far.stdout.read()
 
 
 async def test_ec_57_a_push_whose_far_side_takes_it_and_goes_away_is_unknown(
-    run: Run, pushing: Far, tmp_path: Path
+    run: Run, pushing: Far, plain: Path
 ) -> None:
-    cut = tmp_path / "cut"
+    cut = plain / "cut"
     cut.write_text(_CUT)
     cut.chmod(0o755)
-    outcome = await run(f"git push --receive-pack={cut} {pushing.repositories}/r.git main")
+    outcome = await run(f"git push --receive-pack={cut} '{pushing.repositories}/r.git' main")
     assert "refs/heads/main" in heads(pushing)
     assert (outcome.state, outcome.reason) == (State.UNKNOWN, "connection_lost")
 
