@@ -178,9 +178,33 @@ def test_pr_1_pr_29_the_command_keeps_model_and_effort_that_the_refused_run_was_
     world: World, emulator: EmulatorProcess, flags: list[str], key: str, value: str
 ) -> None:
     assert world.run("-p", "look at a.txt", *flags).returncode == 7
+    assert "one recovery is left" in world.run("session", "show").stdout
     done = world.run("recover", "context")
     assert (done.returncode, statuses(emulator)) == (0, [200, 400, 200])
     assert [entry.json().get(key) for entry in emulator.requests()] == [value] * 3
+
+
+def test_pr_25_pr_29_a_listed_incident_is_actionable_exactly_when_the_command_would_act(
+    world: World, emulator: EmulatorProcess
+) -> None:
+    def shown() -> tuple[str, bool]:
+        entries = json.loads(world.run("session", "show", "--json").stdout)["entries"]
+        (row,) = [one for one in entries if one.get("type") == "incident"]
+        return row["state"], row["actionable"]
+
+    world.run("-p", "look at a.txt")
+    assert shown() == ("pending", True)
+    here = world.more["OPENAI_BASE_URL"]
+    world.more["OPENAI_BASE_URL"] = emulator.base_url("compat")
+    assert shown() == ("pending", False)
+    assert "the session or its settings have changed since" in world.run("session", "show").stdout
+    world.more["OPENAI_BASE_URL"] = here
+    assert shown() == ("pending", True)
+    assert world.run("-c", "-p", "").returncode == 0  # a resume that brings a reply (PR-25)
+    assert shown() == ("pending", False)
+    told = json.loads(world.run("recover-context", "--json").stdout)
+    assert (told["code"], told["reason"]) == ("recovery_stale", "history_moved")
+    assert shown() == ("expired", False)
 
 
 def test_pr_31_pr_82_a_refusal_says_in_words_what_is_wrong_and_keeps_the_offer(

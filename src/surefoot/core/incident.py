@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from surefoot.core.canonical import digest_json
-from surefoot.core.history import AssistantWords, Message, ResultGiven, UserWords
+from surefoot.core.history import AssistantWords, History, Message, ResultGiven, UserWords
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Entry, Kind, Word
 from surefoot.core.results import speaking
@@ -166,11 +166,13 @@ class IncidentRow:
     """Ledger position of the entry this state comes from."""
     first: int
     """Ledger position at which the incident began."""
+    moved: bool = False
+    """The session went on without it, and no write has recorded its end yet (PR-25)."""
 
     @property
     def actionable(self) -> bool:
-        """Whether a person may still act on it, as far as the record alone says; admission judges the rest."""
-        return self.state == "pending"
+        """Whether a person may still act on it, as far as the session alone says; admission judges the rest."""
+        return self.state == "pending" and not self.moved
 
 
 def row_of(entry: Entry) -> IncidentRow | None:
@@ -193,15 +195,40 @@ def updated_row(row: IncidentRow, news: IncidentRow) -> IncidentRow:
     return dataclasses.replace(row, state=news.state, position=news.position)
 
 
-def rows_of(entries: Iterable[Entry]) -> dict[int, IncidentRow]:
-    """The incidents of a session by the position at which each began, as they are now."""
+def rows_of(
+    entries: Sequence[Entry], scope_now: Callable[[Incident], str | None] = lambda record: None
+) -> dict[int, IncidentRow]:
+    """The incidents of a whole session by the position at which each began, as they are now.
+
+    `scope_now` is asked for a pending record: the scope that would hold if it were acted on here, or None
+    when that is not known.
+    """
     rows: dict[str, IncidentRow] = {}
+    newest = None
     for entry in entries:
         news = row_of(entry)
         if news is not None:
             known = rows.get(news.incident_id)
             rows[news.incident_id] = news if known is None else updated_row(known, news)
+        newest = entry if entry.kind == Kind.INCIDENT else newest
+    pending = [row for row in rows.values() if row.state == "pending"]
+    record = incidents_of([newest])[0] if newest is not None and pending else None
+    for row in pending:
+        moved = (
+            record is None or record.id != row.incident_id or _has_moved(record, entries, scope_now(record))
+        )
+        rows[row.incident_id] = dataclasses.replace(row, moved=moved)
     return {row.first: row for row in rows.values()}
+
+
+def _has_moved(record: Incident, entries: Sequence[Entry], scope_now: str | None) -> bool:
+    """Whether words or receipts came since, or settings changed; the anchor's stored texts an owner reads."""
+    history, book = History(), Book()
+    for entry in entries:
+        book.apply(entry)
+        history.apply(entry)
+    scene = Scene(history.messages(book), book, scope_now or str(record.fields.get("scope")))
+    return stale(record, scene) not in (None, "anchor_missing")
 
 
 _BOUNDS: Mapping[str, int] = {

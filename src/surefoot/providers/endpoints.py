@@ -68,6 +68,21 @@ class Endpoint:
         return urlunsplit((parts.scheme, place, parts.path, "", ""))
 
 
+def target_of(
+    endpoint: Endpoint, wire: str, contract: Mapping[str, Any], effort: str | None
+) -> dict[str, Any]:
+    """What an incident's budget is bound to: wire, URL, model, contract, thinking and effort (PR-19)."""
+    return {
+        "wire": wire,
+        "url": endpoint.lasting_url or endpoint.shown_url,
+        "model": endpoint.model,
+        "contract": str(contract["contract.id"]),
+        "digest": str(getattr(contract, "digest", "")),
+        "thinking": endpoint.reasoning_protocol,
+        "effort": effort,
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Frozen:
     """One request made ready: what is asked, as JSON and as the bytes that will leave."""

@@ -14,7 +14,7 @@ from surefoot.core.model import Notice
 from surefoot.errors import ProviderError
 from surefoot.providers.client import Client
 from surefoot.providers.diagnosis import next_wait
-from surefoot.providers.endpoints import Endpoint, Frozen, Known, freeze, refuse_locally
+from surefoot.providers.endpoints import Endpoint, Frozen, Known, freeze, refuse_locally, target_of
 from surefoot.providers.hosted import enabled, with_effects
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, ToolSpec, Wire
 from surefoot.runtime.scheduler import Scheduler
@@ -190,15 +190,7 @@ class EndpointModel:
 
     def target(self) -> dict[str, Any]:
         """What an incident's budget is bound to (PR-19)."""
-        return {
-            "wire": self.wire,
-            "url": self.endpoint.lasting_url or self.endpoint.shown_url,
-            "model": self.endpoint.model,
-            "contract": str(self.contract["contract.id"]),
-            "digest": str(getattr(self.contract, "digest", "")),
-            "thinking": self.endpoint.reasoning_protocol,
-            "effort": self._effort,
-        }
+        return target_of(self.endpoint, self.wire, self.contract, self._effort)
 
     def wait_seconds(self, error: ProviderError, tries: int) -> float | None:
         """As the endpoint's diagnosis says; a refusal that is not transient is never asked again.

@@ -67,7 +67,8 @@ def _happened(card: Mapping[str, Any]) -> Texts:
 def row(found: IncidentRow, language: str) -> str:
     """One incident as a row of a history, with id and kind (PR-83)."""
     kind = found.kind if found.kind in KINDS else "other"
-    key = f"row_{found.state}" if found.kind else "row_regeneration"
+    state = "moved" if found.moved else found.state
+    key = f"row_{state}" if found.kind else "row_regeneration"
     return _told(LINES[key], language, incident=clean(found.incident_id), kind=kind)
 
 

@@ -164,6 +164,11 @@ LINES: Mapping[str, Texts] = {
         "{incident} {kind}：被拒绝，已不能再恢复",
         "{incident} {kind}：被拒絕，已不能再復原",
     ),
+    "row_moved": (
+        "{incident} {kind}: refused; the session or its settings have changed since, so it is not recovered as it is",
+        "{incident} {kind}：被拒绝，此后会话或其设置已改变，因此不能按原样恢复",
+        "{incident} {kind}：被拒絕，此後工作階段或其設定已改變，因此不能按原樣復原",
+    ),
     "regeneration": (
         "The reply lacked reasoning that the provider asks for later. Nothing was refused; no call of that reply ran.",
         "服务商的回复缺少它之后会要求的推理。没有被拒绝，该回复中的调用也没有运行。",

@@ -5,11 +5,24 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from surefoot.core.incident import STATES, IncidentRow, row_of, rows_of, updated_row
+from surefoot.core.history import History
+from surefoot.core.incident import (
+    STATES,
+    IncidentRow,
+    anchor,
+    authored,
+    evidence,
+    fingerprint,
+    row_of,
+    rows_of,
+    updated_row,
+)
+from surefoot.core.lifecycle import Book
 from surefoot.core.model import Entry, Kind
 
 SESSION = "ses_01hf7z0000000000000000000a"
@@ -55,7 +68,52 @@ def test_pr_83_an_incident_is_one_row_with_id_and_kind_where_it_began() -> None:
         4: ("inc_a", "replay_ids", "expired"),
         5: ("inc_b", "", "consumed"),
     }
-    assert [row.actionable for row in rows_of([entry(4)]).values()] == [True]
+
+
+def said(position: int, text: str) -> Entry:
+    return Entry(SESSION, position, 1, 0, Kind.USER, {"turnId": f"trn_{position}", "text": text})
+
+
+def offered(position: int, entries: Sequence[Entry], **changed: Any) -> Entry:
+    """A pending record of what these entries hold."""
+    history, book = History(), Book()
+    for one in entries:
+        book.apply(one)
+        history.apply(one)
+    view = history.messages(book)
+    made_of = {
+        "scope": "here",
+        "fingerprint": fingerprint(view),
+        "count": len(authored(view)),
+        "prefix": len(view),
+    }
+    return entry(position, **made_of, anchor=anchor(view[-1]), evidence=evidence(view, book), **changed)
+
+
+def test_pr_25_pr_83_a_record_the_session_went_on_from_is_not_actionable() -> None:
+    began = [said(3, "go")]
+    pending = [*began, offered(4, began)]
+    (row,) = rows_of(pending).values()
+    assert (row.state, row.moved, row.actionable) == ("pending", False, True)
+    reply = {"turnId": "trn_3", "text": "done", "calls": [], "wire": "chat", "raw": {}, "seenPosition": 4}
+    for later in (said(5, "more"), Entry(SESSION, 5, 1, 0, Kind.ASSISTANT, reply)):
+        (row,) = rows_of([*pending, later]).values()
+        assert (row.state, row.moved, row.actionable) == ("pending", True, False)
+    host = Entry(SESSION, 5, 1, 0, Kind.HOST, {"turnId": "trn_5", "text": "go on"})
+    assert [row.actionable for row in rows_of([*pending, host]).values()] == [True]
+
+
+def test_pr_25_pr_29_changed_settings_make_a_listed_record_not_actionable() -> None:
+    began = [said(3, "go")]
+    pending = [*began, offered(4, began)]
+    for scope, actionable in (("here", True), ("elsewhere", False), (None, True)):
+        assert [row.actionable for row in rows_of(pending, lambda _, now=scope: now).values()] == [actionable]
+
+
+def test_pr_29_only_the_newest_record_is_actionable() -> None:
+    began = [said(3, "go")]
+    rows = rows_of([*began, offered(4, began), offered(5, began, id="inc_b")])
+    assert {row.incident_id: row.actionable for row in rows.values()} == {"inc_a": False, "inc_b": True}
 
 
 @pytest.mark.parametrize("odd", [{"version": 9}, {"version": True}, {"id": ""}, {"state": "later"}])

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from surefoot.errors import SessionMissing
+from surefoot.errors import SessionMissing, SurefootError
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.output import complain, look_here, say_json, say_lines
 from surefoot.surfaces.cli.talk import Wish
@@ -21,6 +21,7 @@ from surefoot.surfaces.words import refusal, say
 
 if TYPE_CHECKING:
     from surefoot.config import Settings
+    from surefoot.core.incident import Incident
 
 ID = "inc_"
 
@@ -105,11 +106,43 @@ async def _as_asked(settings: Settings, session: str | None) -> tuple[Settings, 
     newest = records[-1] if records else None
     if newest is None or newest.state != "pending":
         return settings, None
-    pending, asked = newest.id or None, newest.fields.get("asked_for")
+    return _of_the_refused_run(settings, newest), newest.id or None
+
+
+def _of_the_refused_run(settings: Settings, record: Incident) -> Settings:
+    """The settings with the model and effort that flags of that run had named."""
+    asked = record.fields.get("asked_for")
     if not isinstance(asked, Mapping):
-        return settings, pending
+        return settings
     effort = asked.get("effort") or settings.effort
-    return replace(reading.settings_here({"model": asked.get("model")}), effort=effort), pending
+    return replace(reading.settings_here({"model": asked.get("model")}), effort=effort)
+
+
+def scope_here(settings: Settings, session_id: str, record: Incident) -> str | None:
+    """The scope under which `recover context` would act on a record from this directory.
+
+    None where it is not known without a server that runs, or where the settings name no model.
+    """
+    from surefoot.core.incident import scope
+    from surefoot.providers import contracts
+    from surefoot.providers.endpoints import Endpoint, target_of
+
+    try:
+        chosen = _of_the_refused_run(settings, record).chosen()
+        named = chosen.endpoint
+        own = settings.places.settings_folder / "contracts"
+        contract = contracts.resolve(named.contract, [own] if own.is_dir() else [])
+        contract = contract.with_reasoning_protocol(named.reasoning_protocol)
+        effort = contract.effort(chosen.effort, named.name)
+    except SurefootError:
+        return None  # a run in this directory tells what is wrong with them
+    if named.embedded:
+        return None
+    endpoint = Endpoint(
+        named.name, named.url, named.wire, named.contract, chosen.model, key=lambda: None,
+        reasoning_protocol=named.reasoning_protocol,
+    )  # fmt: skip
+    return scope(session_id, target_of(endpoint, named.wire, contract, effort))
 
 
 def _refused(body: Any, language: str, *, as_json: bool) -> int:

@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from surefoot.config import Settings
-from surefoot.core.incident import IncidentRow, rows_of
+from surefoot.core.incident import Incident, IncidentRow, rows_of
 from surefoot.core.model import Entry, Kind, Receipt
 from surefoot.core.turns import StopCause
 from surefoot.errors import SurefootError
@@ -128,28 +128,34 @@ def show(reference: str | None, only_id: bool, as_json: bool) -> None:
     settings = reading.settings_here()
     look = look_here(settings.language)
 
-    async def work() -> tuple[SessionRow, list[Entry], list[Receipt], dict[str, Any]]:
+    async def work() -> tuple[reading.Place, SessionRow, list[Entry], list[Receipt], dict[str, Any]]:
         place, row = await reading.find_session(settings, reference)
         async with reading.reader(place) as ledger:
             entries = await ledger.read(row.session_id)
             receipts = list(await ledger.receipts(row.session_id))
-        return row, entries, receipts, await reading.read_snapshot(place, row, settings)
+        return place, row, entries, receipts, await reading.read_snapshot(place, row, settings)
 
-    row, entries, receipts, snapshot = reading.run(work)
+    place, row, entries, receipts, snapshot = reading.run(work)
+
+    def scope_now(record: Incident) -> str | None:
+        from surefoot.surfaces.cli.recovering import scope_here  # only a pending incident asks for it
+
+        return scope_here(settings, row.session_id, record) if place.here else None
+
+    incidents = {} if only_id else rows_of(entries, scope_now)
     if only_id:
         say_lines([row.session_id])
     elif as_json:
-        say_json({**session_facts(row), "entries": _public(entries), "recovery": snapshot})
+        say_json({**session_facts(row), "entries": _public(entries, incidents), "recovery": snapshot})
     else:
-        told = _Told(look.language, look.ascii_only, receipts, rows_of(entries))
+        told = _Told(look.language, look.ascii_only, receipts, incidents)
         lines = [line for entry in entries for line in told.entry(entry)] + told.end(entries, snapshot)
         page_lines(plain.only_ascii(line) for line in lines) if look.ascii_only else page_lines(lines)
 
 
-def _public(entries: list[Entry]) -> list[dict[str, Any]]:
+def _public(entries: list[Entry], incidents: Mapping[int, IncidentRow]) -> list[dict[str, Any]]:
     """Entries without arguments (TR-141) and raw wire messages."""
     hidden = ("arguments", "raw", "writeIntents")
-    rows = rows_of(entries)
     shown = []
     for entry in entries:
         payload = {key: value for key, value in entry.payload.items() if key not in hidden}
@@ -159,7 +165,8 @@ def _public(entries: list[Entry]) -> list[dict[str, Any]]:
                 for call in entry.payload.get("calls") or ()
             ]
         head = {"position": entry.position, "at_ms": entry.at_ms, "kind": str(entry.kind)}
-        row = {} if entry.position not in rows else incident_card.row_data(rows[entry.position])
+        found = incidents.get(entry.position)
+        row = {} if found is None else incident_card.row_data(found)
         shown.append({**head, **payload, **row})
     return shown
 
