@@ -26,7 +26,7 @@ from contextlib import AsyncExitStack, ExitStack, closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from surefoot.errors import OutcomeUnknown, RecoveryRefused, UsageError
+from surefoot.errors import LedgerForked, OutcomeUnknown, RecoveryRefused, UsageError
 
 if TYPE_CHECKING:
     from surefoot.app import App
@@ -69,7 +69,7 @@ class Opened:
         return self
 
     def __exit__(self, *exit_: object) -> None:
-        if self._bridge is not None:
+        if self._bridge is not None and self._bridge.is_here():
             self._bridge.run(self.__aexit__())
             self._bridge.close()
 
@@ -104,7 +104,8 @@ class GuardedSession:
         return self._synchronous().run(self.__aenter__())
 
     def __exit__(self, *exit_: object) -> None:
-        self._synchronous().run(self.__aexit__())
+        if self._synchronous().is_here():  # a fork that leaves the block gives nothing back
+            self._synchronous().run(self.__aexit__())
 
     @property
     def id(self) -> str:
@@ -350,17 +351,32 @@ class _Bridge:
     """The one bridge from synchronous code: an event loop in a thread of its own."""
 
     def __init__(self) -> None:
+        self._pid = os.getpid()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="surefoot", daemon=True)
         self._thread.start()
 
     def run(self, work: Coroutine[Any, Any, T] | Awaitable[T]) -> T:
-        """Run `work` on the loop and wait for it. Ctrl+C ends the waiting, not what was begun."""
+        """Run `work` on the loop and wait for it. Ctrl+C ends the waiting, not what was begun.
+
+        Raises `LedgerForked` at once in a forked child, where nobody runs the loop (TR-198).
+        """
+
+        if not self.is_here():
+            if asyncio.iscoroutine(work):
+                work.close()
+            raise LedgerForked(
+                "this ledger was opened by the process that forked this one; open the ledger anew after a fork"
+            )
 
         async def waiting() -> T:
             return await work
 
         return asyncio.run_coroutine_threadsafe(waiting(), self._loop).result()
+
+    def is_here(self) -> bool:
+        """Whether this process made the bridge, and is no fork of the one that did."""
+        return os.getpid() == self._pid
 
     def close(self) -> None:
         """Stop the loop and wait for its thread."""

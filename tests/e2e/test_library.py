@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -219,3 +221,82 @@ async def test_tr_154_ux_101_in_an_async_program_the_look_is_awaited(tmp_path: P
 def test_ux_101_one_that_a_tool_raises_has_no_facts_yet() -> None:
     raised = surefoot.OutcomeUnknown("the reply was lost")
     assert (raised.receipt, raised.attempt_id, raised.as_dict(), raised.checks) == (None, None, {}, [])
+
+
+def _lost(label: str) -> str:
+    raise surefoot.OutcomeUnknown("the reply was lost")
+
+
+def test_tr_9_tr_35_a_guarded_call_inside_another_is_a_part_of_it_and_keeps_it_from_being_finished(
+    tmp_path: Path,
+) -> None:
+    with surefoot.open(tmp_path, ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        plus = session.guard(lambda n: n + 1, effect="READ_ONLY", name="plus")
+        lost = session.guard(_lost, effect="NON_IDEMPOTENT", reach=["host:bank"])
+
+        def both(n: int) -> int:
+            found = []
+            beside = threading.Thread(target=lambda: found.append(plus(n=n)))
+            beside.start()
+            beside.join()
+            return int(found[0] + plus(n=n))
+
+        def hiding(label: str) -> str:
+            with contextlib.suppress(surefoot.OutcomeUnknown):
+                lost(label=label)
+            return "all is well"
+
+        assert session.guard(both)(n=1) == 4  # both reach everything, and neither waits for the other
+        with pytest.raises(surefoot.OutcomeUnknown) as unknown:
+            session.guard(hiding, effect="NON_IDEMPOTENT", reach=["host:shop"])(label="a")
+        assert unknown.value.facts["cause"] == "child_open"
+        shown = session.recovery.snapshot()
+        child = next(call for call in shown["calls"] if call["tool"] == "_lost")
+        named = {key: shown[key] for key in ("sessionPath", "runtimeEpoch", "revision")}
+        session.recovery.act(by="Lin", attemptId=child["attemptId"], action="release", **named)
+        assert session.open_calls() == [], "the parent is open only as long as its child is"
+
+
+async def test_tr_9_an_async_call_inside_another_names_its_parent(tmp_path: Path) -> None:
+    async with surefoot.open(tmp_path, ledger=tmp_path / "home") as ledger, ledger.session() as session:
+
+        async def refuse(label: str) -> str:
+            raise surefoot.ToolError("no such account", effect_trace="none")
+
+        async def outer(attempt: surefoot.LiveAttempt) -> list[str]:
+            with pytest.raises(surefoot.ToolError) as failed:
+                await session.guard(refuse, effect="READ_ONLY")(label="a")
+            return [attempt.attempt_id, failed.value.facts["receipt"]["parentAttemptId"]]
+
+        own, parent = await session.guard(outer, effect="READ_ONLY")()
+        assert own == parent
+
+
+FORKING = """
+import os, sys, surefoot
+with surefoot.open(ledger=sys.argv[1]) as ledger:
+    with ledger.session() as session:
+        look = session.guard(lambda n: n, effect="READ_ONLY", name="look")
+        look(n=1)
+        child = os.fork()
+        if child == 0:
+            for use in (lambda: look(n=2), session.recovery.snapshot):
+                try:
+                    use()
+                except surefoot.LedgerError as error:
+                    print(error.code, flush=True)
+        else:
+            os.waitpid(child, 0)
+            print("parent", look(n=3), flush=True)
+"""
+
+
+def test_tr_198_a_fork_of_a_blocking_program_is_refused_at_once_and_leaves_the_session_to_its_parent(
+    tmp_path: Path,
+) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", FORKING, str(tmp_path / "home")],
+        cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.splitlines() == ["SF-LEDGER-FORKED", "SF-LEDGER-FORKED", "parent 3"]

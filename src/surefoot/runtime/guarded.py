@@ -30,6 +30,7 @@ from surefoot.errors import (
 from surefoot.runtime.actions import Actions
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.delivery import READER, Delivery
+from surefoot.runtime.inside import surrounding_attempt
 from surefoot.runtime.inspection import inspect
 from surefoot.runtime.live import Batch, Call
 from surefoot.runtime.session import Session
@@ -165,7 +166,7 @@ class Guarded:
                 return await self._told(settled)
         attempt_id = self.session.scheduler.new_id("att")
         text = canonical_json(dict(arguments))
-        asked = {"attemptId": attempt_id, "callId": call_id, "turnId": self._turn_id, "position": 0}
+        asked = {"attemptId": attempt_id, "callId": call_id, "turnId": self._turn_id, **self._place()}
         call = {**asked, "askedName": tool.name, "arguments": text, "reader": READER}
         await self.session.append(*delivery.acknowledged(), Draft(Kind.DISPATCHED, call))
         looked = self.barrier.look(Call(self._turn_id, call_id, attempt_id, tool.name, text))
@@ -179,6 +180,14 @@ class Guarded:
                 return await self._told(receipt, raised[0] if raised else None)
         with delivery.on_the_way(looked.undelivered):
             return await self._told(self.session.book.get(looked.undelivered) or receipt)
+
+    def _place(self) -> dict[str, Any]:
+        """Where a call stands: inside a body that runs in this session it is a part of that one (TR-9, TR-35)."""
+        around = self.session.book.get(surrounding_attempt() or "")
+        if around is None or around.state is not State.STARTED:
+            return {"position": 0}
+        ordinal = len(self.session.book.children(around.attempt_id))
+        return {"position": ordinal, "parentAttemptId": around.attempt_id}
 
     def _heard(self) -> Delivery:
         if self._delivery is None:

@@ -1,6 +1,6 @@
 """Whether the running code belongs to a tool body: such code decides nothing (TR-130).
 
-Owns: the mark that a body, its tasks and its threads carry. Does not own: what follows from
+Owns: the mark that a body, its tasks and its threads carry, which names its attempt. Does not own: what follows from
 it (`actions`); child processes, which are told by their parents (`tools.processes.ancestry`).
 
 Tasks inherit the mark by their context. A thread inherits none, so `Thread.start` is wrapped
@@ -15,20 +15,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-_INSIDE: ContextVar[bool] = ContextVar("inside_tool_body", default=False)
+_INSIDE: ContextVar[str | None] = ContextVar("inside_tool_body", default=None)
 _watching = threading.Lock()
 
 
 def inside_tool_body() -> bool:
     """Whether the running code belongs to a tool body, its tasks and threads included."""
-    return _INSIDE.get()
+    return _INSIDE.get() is not None
+
+
+def surrounding_attempt() -> str | None:
+    """The attempt whose body the running code belongs to; None outside of bodies."""
+    return _INSIDE.get() or None
 
 
 @contextmanager
-def marked() -> Iterator[None]:
-    """Mark what runs inside as the code of a tool body."""
+def marked(attempt_id: str) -> Iterator[None]:
+    """Mark what runs inside as the code of the body of `attempt_id`."""
     _watch()
-    before = _INSIDE.set(True)
+    before = _INSIDE.set(attempt_id)
     try:
         yield
     finally:
@@ -42,16 +47,17 @@ def _watch() -> None:
     start = threading.Thread.start
 
     def start_marked(thread: threading.Thread) -> None:
-        if _INSIDE.get():
-            thread.run = _inside(thread.run)  # type: ignore[method-assign]
+        around = _INSIDE.get()
+        if around is not None:
+            thread.run = _inside(thread.run, around)  # type: ignore[method-assign]
         start(thread)
 
     threading.Thread.start = start_marked  # type: ignore[assignment, method-assign]
 
 
-def _inside(run: Callable[[], None]) -> Callable[[], None]:
+def _inside(run: Callable[[], None], attempt_id: str) -> Callable[[], None]:
     def marked_run() -> None:
-        _INSIDE.set(True)
+        _INSIDE.set(attempt_id)
         run()
 
     return marked_run

@@ -303,7 +303,7 @@ async def invoke(
         if tool.body is not None:
             if not entrance.enter():
                 return NEVER_RAN
-            with marked():
+            with marked(attempt.attempt_id):
                 answer = await tool.body(attempt, arguments)
         else:
             answer = await scheduler.thread(
@@ -324,7 +324,7 @@ def _entering(
             return NEVER_RAN
         if tool.sync_body is None:
             raise BrokenInvariant(f"tool {tool.name!r} has no body")
-        with marked():
+        with marked(attempt.attempt_id):
             return tool.sync_body(attempt, arguments)
 
     return run
