@@ -1,7 +1,7 @@
 """Sentences that were made in English, told in another language. Pure.
 
 Owns: finding a sentence's row by what it says, and filling it anew. Does not own: the rows
-(`words_mistakes`, `words_faults`, `words_doctor`, `words_help`), the words of receipts (`words`).
+(`words_mistakes`, `words_faults`, `words_doctor`, `words_asides`, `words_help`), the words of receipts (`words`).
 
 Errors are raised far below every surface, where no language is known: in English, with their facts
 already in them. A row is found by the fixed words of its English text; what stands between
@@ -62,7 +62,7 @@ def _value(value: str, language: str) -> str:
 @functools.cache
 def _rows() -> tuple[tuple[re.Pattern[str], tuple[str, str]], ...]:
     """Every row as a pattern, those with the most fixed words first."""
-    from surefoot.surfaces import words_doctor, words_faults, words_mistakes
+    from surefoot.surfaces import words_asides, words_doctor, words_faults, words_mistakes
 
     rows: dict[str, tuple[str, str]] = {}
     table: Mapping[str, tuple[str, str]]
@@ -73,6 +73,11 @@ def _rows() -> tuple[tuple[re.Pattern[str], tuple[str, str]], ...]:
         words_faults.FAULTS,
         words_faults.FAULT_PARTS,
         words_doctor.CHECKS,
+        words_asides.QUESTIONS,
+        words_asides.WARNINGS,
+        words_asides.FINDINGS,
+        words_asides.LINES,
+        words_asides.TOOLS,
     ):
         rows |= table
     ordered = sorted(rows, key=lambda text: len(_PLACE.sub("", text)), reverse=True)

@@ -33,6 +33,7 @@ from surefoot.surfaces.cli.naming import known_as, name_of
 from surefoot.surfaces.cli.output import Look, complain
 from surefoot.surfaces.cli.talk import Wish
 from surefoot.surfaces.markup import diff_line
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.port import LOOK_REQUESTS
 from surefoot.surfaces.words import refusal, say
 from surefoot.surfaces.words_chat import answer
@@ -280,7 +281,7 @@ class _Driver:
             return await self._rewritten(self._controller.rewriting.compact())
         if word == "/rewind":
             return await self._rewritten(self._controller.rewriting.rewind(rest.strip() or None))
-        return [f"{word} shows nothing here"]
+        return [translated(f"{word} shows nothing here", self.wish.look.language)]
 
     async def _timeline(self) -> list[str]:
         """The picture of this session, up to now (UX-132)."""
@@ -360,7 +361,7 @@ async def _chat(wish: Wish, remember: Callable[[str], None]) -> int:
             remember(driver.session_id)
             person.chat.notice(seen.kind, seen.facts)
         elif seen.kind == "local_model":
-            complain([view.clean(seen.facts["text"])])
+            complain([translated(view.clean(seen.facts["text"]), wish.look.language)])
         elif seen.kind not in notices.DRAWN:
             early.append(seen)
 

@@ -16,12 +16,14 @@ from typing import Any
 
 import click
 
-from surefoot.config import EXAMPLE, Settings, load_settings, places, project_root, set_trust
+from surefoot.config import EXAMPLE, Origin, Settings, load_settings, places, project_root, set_trust
 from surefoot.errors import SettingsError, UsageError
 from surefoot.settings_files import left_out
 from surefoot.settings_table import SETTINGS, form_of
 from surefoot.surfaces import plain
-from surefoot.surfaces.cli.output import complain, say_json, say_lines
+from surefoot.surfaces.cli.output import complain, look_here, say_json, say_lines
+from surefoot.surfaces.cli.tongue import language_here
+from surefoot.surfaces.phrases import translated
 
 
 @click.group()
@@ -39,7 +41,8 @@ def show(origin: bool, example: bool, as_json: bool) -> None:
         click.echo(EXAMPLE, nl=False)
         return
     settings = load_settings({}, os.environ, Path.cwd())
-    complain(settings.warnings)
+    language = look_here(settings.language).language
+    complain(translated(one, language) for one in settings.warnings)
     if as_json:
         document = {
             path: {
@@ -55,7 +58,13 @@ def show(origin: bool, example: bool, as_json: bool) -> None:
     rows = [[path, _shown(_public(path, value))] for path, value, _ in settings.rows()]
     if origin:
         rows = [
-            [path, _shown(_public(path, value)), _unit(path), _shown(_default(path)), str(where)]
+            [
+                path,
+                _shown(_public(path, value)),
+                _unit(path),
+                _shown(_default(path)),
+                _origin(where, language),
+            ]
             for path, value, where in settings.rows()
         ]
     say_lines(plain.table(rows))
@@ -235,12 +244,13 @@ def check(explain: str | None, as_json: bool) -> None:
     warnings: list[str] = []
     try:
         settings = load_settings({}, os.environ, Path.cwd())
+        language = look_here(settings.language).language
         if explain is not None:
-            complain(settings.warnings)
+            complain(translated(one, language) for one in settings.warnings)
             _explain(settings, explain, as_json=as_json)
             return
         warnings = [*settings.warnings, *unmatched(settings, directory=Path.cwd())]
-        complain(warnings)
+        complain(translated(one, language) for one in warnings)
         examine(settings)
     except SettingsError as error:
         if as_json:
@@ -250,23 +260,23 @@ def check(explain: str | None, as_json: bool) -> None:
     if as_json:
         say_json({"ok": not count, "warnings": warnings, "error": None})
         return
-    click.echo("settings: " + (f"{count} warning{'s' * (count > 1)}" if count else "ok"))
+    told = f"settings: {count} warning{'s' * (count > 1)}" if count else "settings: ok"
+    say_lines([translated(told, language)])
 
 
 def _explain(settings: Settings, call: str, *, as_json: bool) -> None:
     """Which rule decides a call, and where it is written (UX-44)."""
     from surefoot.ruling import ruling
-    from surefoot.surfaces.cli.output import look_here
     from surefoot.surfaces.words import in_language
     from surefoot.surfaces.words_chat import why_asked
     from surefoot.surfaces.words_tools import RULINGS
 
     found = ruling(settings, call, directory=Path.cwd(), environ=os.environ)
-    origin, kind = str(settings.origins["permissions.mode"]), found.effect.effect_class.value
+    written, kind = settings.origins["permissions.mode"], found.effect.effect_class.value
     if as_json:
         facts = {"verdict": found.verdict, "rule": found.rule, "list": found.kind, "written": found.written}
         more = {"tool": found.tool, "class": kind, "reach": found.effect.reach, "reason": found.reason}
-        say_json({"call": call, **facts, **more, "mode": found.mode, "mode_origin": origin})
+        say_json({"call": call, **facts, **more, "mode": found.mode, "mode_origin": str(written)})
         return
     language = look_here(settings.language).language
 
@@ -275,12 +285,21 @@ def _explain(settings: Settings, call: str, *, as_json: bool) -> None:
 
     lines = [f"{told(found.verdict)}: {why_asked(found.reason, language)}"]
     if found.kind is None:
-        lines.append(told("no_rule", mode=found.mode, origin=origin))
+        lines.append(told("no_rule", mode=found.mode, origin=_origin(written, language)))
     else:
         lines.append(told("rule", rule=str(found.rule), name=f"permissions.{found.kind}"))
         lines += [told("written", where=where) for where in found.written]
     reach = ", ".join(found.effect.reach) or "-"
     say_lines([*lines, told("call", tool=found.tool, kind=kind, reach=reach)])
+
+
+def _origin(where: Origin, language: str) -> str:
+    """Who set a value, in words, with the place."""
+    from surefoot.surfaces.words import in_language
+    from surefoot.surfaces.words_asides import ORIGINS
+
+    sources = ", ".join(in_language(ORIGINS[one], language) for one in where.source.split(", "))
+    return f"{sources} ({where.where})" if where.where else sources
 
 
 def _unit(name: str) -> str:
@@ -318,4 +337,5 @@ def trust(directory: str | None, revoke: bool, as_json: bool) -> None:
         say_json({"root": str(root), "trusted": not revoke, "files": files})
         return
     names = ", ".join(files) or "no settings files yet"
-    click.echo(f"{root}: {'no longer trusted' if revoke else 'trusted'} ({names})")
+    told = f"{root}: no longer trusted ({names})" if revoke else f"{root}: trusted ({names})"
+    say_lines([translated(told, language_here())])

@@ -20,9 +20,19 @@ from surefoot.errors import SessionHeld
 from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import plain, view
 from surefoot.surfaces.cli import reading
-from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here, say_json, say_lines
+from surefoot.surfaces.cli.output import (
+    Look,
+    complain,
+    confirmed,
+    is_person_here,
+    look_here,
+    say_json,
+    say_lines,
+)
+from surefoot.surfaces.cli.tongue import language_here
 from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.words import refusal, say
+from surefoot.surfaces.words_chat import why_asked
 
 OPEN, REFUSED, UNSUPPORTED = 3, 4, 5
 ONE_OWNER_SECONDS, MOST_WAIT_SECONDS = 5.0, 30.0
@@ -246,8 +256,10 @@ class _Terminal:
         from surefoot.runtime.people import PermissionAnswer
 
         complain([f"{question.tool} · {question.effect_class} · {', '.join(question.reach) or '-'}"])
-        complain([f"│ {view.clean(question.arguments)}", f"  {view.clean(question.why)}"])
-        allowed = await asyncio.to_thread(click.confirm, "Allow it?", default=False, err=True)
+        language = language_here()
+        why = why_asked(view.clean(question.why), language)
+        complain([f"│ {view.clean(question.arguments)}", f"  {why}"])
+        allowed = await asyncio.to_thread(confirmed, translated("Allow it?", language), language)
         return PermissionAnswer("approved" if allowed else "denied", by="os_user")
 
     async def question(self, question: Any) -> Any:

@@ -17,6 +17,8 @@ import click
 
 from surefoot.surfaces import plain
 from surefoot.surfaces.cli.output import headed, look_here, say_json, say_lines
+from surefoot.surfaces.cli.tongue import language_here
+from surefoot.surfaces.phrases import translated
 
 _UNSETTLED = {"ignore_unknown_options": True, "allow_extra_args": True, "help_option_names": []}
 
@@ -76,8 +78,8 @@ def tools(name: str | None, as_json: bool) -> None:
     if as_json:
         say_json([_with_environment(row) for row in found] if name is not None else found)
     else:
-        rows = [[_cell(value) for value in row.values()] for row in found]
         language = look_here(settings_here().language).language
+        rows = [[translated(_cell(value), language) for value in row.values()] for row in found]
         say_lines(headed(rows, "head_tools", language, cut=True))
         if name is not None and any(row["name"] in READERS for row in found):
             say_lines(["", *reading_lines(language, commands=found[0]["name"] == READERS[0])])
@@ -116,8 +118,9 @@ def _check_tools(findings: list[dict[str, Any]], *, as_json: bool) -> None:
     if as_json:
         say_json(findings)
     else:
-        rows = [[str(one[key]) for key in ("code", "subject", "detail")] for one in findings]
-        say_lines(plain.table(rows) if rows else ["Registry and packs agree."])
+        language = language_here()
+        rows = [[one["code"], one["subject"], translated(one["detail"], language)] for one in findings]
+        say_lines(plain.table(rows) if rows else [translated("Registry and packs agree.", language)])
     if any(one["fails"] for one in findings):
         click.get_current_context().exit(1)
 

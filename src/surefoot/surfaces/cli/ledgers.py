@@ -27,6 +27,7 @@ from surefoot.surfaces.cli.tongue import language_here
 from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import say
+from surefoot.surfaces.words_ledger import pruned
 
 
 @click.group()
@@ -68,11 +69,11 @@ def verify(ctx: click.Context, /, every: bool, as_json: bool) -> None:
         bad = bad or bool(report.findings)
         documents.append({"project": place.project, **_document(report)})
         if not as_json:
-            say_lines(_lines(place.project, report))
+            say_lines(_lines(place.project, report, language_here()))
     if as_json:
         say_json(documents)
     elif not documents:
-        say_lines(["There is no ledger in this project yet."])
+        say_lines([pruned("no_ledger", language_here())])
     ctx.exit(1 if bad else 0)
 
 
@@ -96,15 +97,17 @@ def begin() -> None:
         )
     if not is_person_here():
         raise UsageError("ledger begin is decided by a person at a terminal.")
+    language = language_here()
     complain(
         [
-            translated(damage.message, language_here()),
-            "It is moved into a folder beside the new one, whole; nothing of it is deleted.",
+            translated(damage.message, language),
+            translated(
+                "It is moved into a folder beside the new one, whole; nothing of it is deleted.", language
+            ),
         ]
     )
-    typed = click.prompt(
-        f"Type {folder.name} to begin a new ledger", default="", show_default=False, err=True
-    )
+    question = translated(f"Type {folder.name} to begin a new ledger", language)
+    typed = click.prompt(question, default="", show_default=False, err=True)
     if typed.strip() != folder.name:
         raise UsageError("Nothing was changed.")
     aside = set_aside(folder)
@@ -151,7 +154,7 @@ def _document(report: Report) -> dict[str, object]:
     }
 
 
-def _lines(project: str, report: Report) -> list[str]:
+def _lines(project: str, report: Report, language: str) -> list[str]:
     verdict = "ok" if not report.findings else f"{len(report.findings)} findings"
     lines = [
         f"{project}: {verdict} · {report.sessions} sessions, {report.entries} entries, {report.blobs} blobs"
@@ -159,4 +162,4 @@ def _lines(project: str, report: Report) -> list[str]:
     for finding in report.findings:
         place = f"{finding.session_id or '-'} at {finding.position or '-'}"
         lines.append(f"  {finding.code}: {place}: {finding.detail}")
-    return lines
+    return [translated(line, language) for line in lines]

@@ -111,6 +111,21 @@ def _write(stream: Any, text: str) -> None:
     stream.flush()
 
 
+def confirmed(question: str, language: str) -> bool:
+    """The answer of the person at this terminal; Enter is no. Raises `click.Abort` when nobody answers any more."""
+    import click
+
+    from surefoot.surfaces.phrases import translated
+
+    while True:
+        typed = click.prompt(f"{question} [y/N]", default="", show_default=False, err=True).strip().lower()
+        if typed in ("", "n", "no"):
+            return False
+        if typed in ("y", "yes"):
+            return True
+        complain([translated("Answer y or n.", language)])
+
+
 def forget_output() -> None:
     """The reader of standard output is gone; the interpreter must not try to flush into it at exit."""
     quiet = os.open(os.devnull, os.O_WRONLY)

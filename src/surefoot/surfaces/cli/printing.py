@@ -303,7 +303,7 @@ class _Run:
         elif notice.kind == "answer" and facts.get("verdict") == "unattended":
             self.ending = replace(self.ending, question_unanswered=True)
         elif notice.kind == "local_model":
-            complain([view.clean(notice.facts["text"])])
+            complain([translated(view.clean(notice.facts["text"]), self.wish.look.language)])
         else:
             self._say_notice(notice)
 

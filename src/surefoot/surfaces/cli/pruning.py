@@ -19,7 +19,7 @@ from surefoot.config import Settings
 from surefoot.errors import RecoveryRefused, UsageError
 from surefoot.ledger.retention import Pruned, Wish, prune
 from surefoot.surfaces.cli import reading
-from surefoot.surfaces.cli.output import is_person_here, look_here, say_json, say_lines
+from surefoot.surfaces.cli.output import confirmed, is_person_here, look_here, say_json, say_lines
 from surefoot.surfaces.words_ledger import kept, pruned
 
 _SECONDS = {"h": 3600, "d": 86_400, "w": 604_800}
@@ -96,8 +96,8 @@ def _ask(settings: Settings, places: list[reading.Place], wish: Wish) -> None:
             f"{sessions} sessions would be dropped, and nobody can be asked here. Add --yes.",
             next_command="surefoot ledger prune --older-than AGE --dry-run",
         )
-    question = pruned("ask", look_here(settings.language).language, sessions=sessions)
-    if not click.confirm(question, default=False, err=True):
+    language = look_here(settings.language).language
+    if not confirmed(pruned("ask", language, sessions=sessions), language):
         raise UsageError("Nothing was changed.")
 
 

@@ -19,7 +19,7 @@ from surefoot.errors import RecoveryRefused, SessionMissing, UsageError
 from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import view
 from surefoot.surfaces.cli import reading
-from surefoot.surfaces.cli.output import complain, is_person_here, look_here, say_lines
+from surefoot.surfaces.cli.output import complain, confirmed, is_person_here, look_here, say_lines
 from surefoot.surfaces.cli.pruning import check_person
 from surefoot.surfaces.words_ledger import kept, pruned
 
@@ -95,7 +95,7 @@ def _ask(settings: Settings, row: SessionRow) -> None:
     if not is_person_here():
         raise UsageError("Nobody can be asked here. Add --yes.")
     language = look_here(settings.language).language
-    if not click.confirm(pruned("ask_one", language, session=row.session_id), default=False, err=True):
+    if not confirmed(pruned("ask_one", language, session=row.session_id), language):
         raise UsageError("Nothing was changed.")
 
 

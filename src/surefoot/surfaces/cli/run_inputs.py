@@ -13,6 +13,8 @@ from typing import Any
 
 from surefoot.errors import SettingsError, UsageError
 from surefoot.surfaces.cli.output import complain
+from surefoot.surfaces.cli.tongue import language_here
+from surefoot.surfaces.phrases import translated
 
 
 def settings_of(given: str | None) -> dict[str, Any]:
@@ -72,7 +74,8 @@ def write_last(target: Path, text: str) -> None:
     try:
         target.write_text(text + "\n", encoding="utf-8")
     except OSError as error:
-        complain([f"The last answer was not written to {target}: {error.strerror}."])
+        told = f"The last answer was not written to {target}: {error.strerror}."
+        complain([translated(told, language_here())])
 
 
 def _file(name: str, flag: str) -> Path:

@@ -171,14 +171,15 @@ def _ask_to_take_over(app: Any, held: SessionHeld) -> None:
         raise UsageError("--take-over is decided by a person at a terminal.")
     import click
 
-    wanted = short_id(str(held.facts["session_id"]))
+    wanted, language = short_id(str(held.facts["session_id"])), language_here()
     complain(
         [
-            translated(held.message, language_here()),
-            "Every call it is running will count as one that may have happened.",
+            translated(held.message, language),
+            translated("Every call it is running will count as one that may have happened.", language),
         ]
     )
-    typed = click.prompt(f"Type {wanted} to take it over", default="", show_default=False, err=True)
+    question = translated(f"Type {wanted} to take it over", language)
+    typed = click.prompt(question, default="", show_default=False, err=True)
     if typed.strip() != wanted:
         raise held
 

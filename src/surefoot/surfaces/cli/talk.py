@@ -19,8 +19,10 @@ import click
 
 from surefoot.errors import UsageError
 from surefoot.surfaces.cli import completing
-from surefoot.surfaces.cli.output import Look, complain, is_person_here, look_here, say_lines
+from surefoot.surfaces.cli.output import Look, complain, confirmed, is_person_here, look_here, say_lines
 from surefoot.surfaces.cli.run_inputs import check_target, joined, settings_of, words_of
+from surefoot.surfaces.cli.tongue import language_here
+from surefoot.surfaces.phrases import translated
 
 if TYPE_CHECKING:
     from surefoot.config import Settings
@@ -184,8 +186,8 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
 
         settings, told = as_before(settings, flags, look.language)
         complain(told)
-    complain(settings.warnings)
-    complain(_unmatched(settings, directory))
+    warnings = [*settings.warnings, *_unmatched(settings, directory)]
+    complain(translated(one, look.language) for one in warnings)
     if flags["fork"] and not (flags["go_on"] or flags["resume"] is not None):
         raise UsageError(
             "--fork-session copies a session: say which with -r REF, or -c for the newest.",
@@ -302,7 +304,8 @@ def _with_input(prompt: str) -> str:
     if not (stat.S_ISFIFO(mode) or stat.S_ISREG(mode) or (stat.S_ISSOCK(mode) and not prompt)):
         return prompt
     if prompt and stat.S_ISFIFO(mode) and not select.select([0], [], [], FIRST_INPUT_SECONDS)[0]:
-        complain(["Nothing came on standard input; going on with the prompt alone."])
+        told = "Nothing came on standard input; going on with the prompt alone."
+        complain([translated(told, language_here())])
         return prompt
     content = sys.stdin.buffer.read(INPUT_BYTES + 1)
     if len(content) > INPUT_BYTES:
@@ -322,6 +325,8 @@ def _ask_for_trust(directory: Path) -> None:
     names = left_out(root)
     if not names or is_trusted(where, root):
         return
-    complain([f"{root} has files that change settings or start programs: {', '.join(names)}."])
-    if click.confirm("Trust them as they are now?", default=False, err=True):
+    language = language_here()
+    told = f"{root} has files that change settings or start programs: {', '.join(names)}."
+    complain([translated(told, language)])
+    if confirmed(translated("Trust them as they are now?", language), language):
         set_trust(where, root, trusted=True)
