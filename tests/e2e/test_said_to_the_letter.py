@@ -196,3 +196,20 @@ def test_tr_149_ux_157_what_a_project_runs_is_one_snapshot_however_many_sessions
     assert told["calls"] == [] and told["sessionPath"] and "sessions" not in told
     (resource,) = told["background"]
     assert world.run("recover", "process", resource["attemptId"], "kill").returncode == 0
+
+
+def test_ux_57_the_doctor_looks_at_thirty_things_of_every_kind(world: World) -> None:
+    told = json.loads(world.run("doctor", "--json").stdout)
+    kinds = {check["category"] for check in told["checks"].values()}
+    assert len(told["checks"]) >= 30
+    assert kinds >= {"settings", "keys", "ledger", "owners", "sessions", "processes", "sockets", "mcp",
+                     "terminal", "extras", "clock"}  # fmt: skip
+    assert all(name.partition(".")[0] == check["category"] for name, check in told["checks"].items())
+    world.model_says(DONE)
+    world.run("-p", "x")
+    world.more |= {"SUREFOOT_RECOVERY_BARRIER": "off", "SUREFOOT_PERMISSIONS_MODE": "bypassPermissions"}
+    checks = json.loads(world.run("doctor", "--json").stdout)["checks"]
+    assert checks["ledger.journal"]["summary"].startswith("schema 1, journal is the write-ahead log")
+    for name in ("settings.barrier", "settings.permissions"):
+        (issue,) = checks[name]["issues"]
+        assert checks[name]["status"] == "warning" and issue["remedy"].startswith("surefoot config set ")

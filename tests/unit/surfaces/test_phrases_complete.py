@@ -124,7 +124,8 @@ def test_ux_11_sentences_that_are_put_together_are_told_whole(language: str) -> 
 def test_ux_11_every_line_of_the_doctor_has_a_row() -> None:
     positions = {"Check": (2,), "blame": (1, 2)}
     told: set[str] = set()
-    for name, node in calls(SOURCE / "surfaces/cli/doctor.py", set(positions)):
+    files = [SOURCE / f"surfaces/cli/{name}.py" for name in ("doctor", "checks")]
+    for name, node in [found for file in files for found in calls(file, set(positions))]:
         for position in positions[name]:
             told.update(choices(node.args[position]) if position < len(node.args) else ())
     commands_or_facts = re.compile(r"(surefoot|export|pip|chmod) .*")

@@ -12,7 +12,6 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +23,8 @@ from surefoot.errors import LedgerNewer, SessionMissing, SurefootError
 from surefoot.offering import unmatched
 from surefoot.settings_files import left_out
 from surefoot.surfaces.cli import reading
+from surefoot.surfaces.cli.checks import RANK, Check, around, in_force
+from surefoot.surfaces.cli.checks import counted as _n
 from surefoot.surfaces.cli.output import headed, say_json, say_lines
 from surefoot.surfaces.cli.tongue import language_here
 from surefoot.surfaces.phrases import translated
@@ -31,36 +32,6 @@ from surefoot.surfaces.words import say
 
 FREE_BYTES = 8 * 1024 * 1024
 OLDEST_SQLITE = (3, 51, 3)
-RANK = {"ok": 0, "unavailable": 1, "warning": 2, "fail": 3}
-
-
-@dataclass(slots=True)
-class Check:
-    """One answer: `status` is ok, warning, fail or unavailable."""
-
-    category: str
-    status: str
-    summary: str
-    details: dict[str, Any] = field(default_factory=dict)
-    issues: list[dict[str, Any]] = field(default_factory=list)
-
-    def blame(
-        self, status: str, cause: str, remedy: str, *, measured: Any = None, expected: Any = None
-    ) -> Check:
-        """Lower the answer to `status` and name why, with the way out."""
-        if RANK[status] > RANK[self.status]:
-            self.status = status
-        severity = "error" if status == "fail" else status
-        self.issues.append(
-            {
-                "severity": severity,
-                "cause": cause,
-                "measured": measured,
-                "expected": expected,
-                "remedy": remedy,
-            }
-        )
-        return self
 
 
 @click.command()
@@ -119,6 +90,7 @@ def _checks(
         "terminal.output": _terminal,
         "extras.local": _local,
         "clock.boot": _clock,
+        **around(),
     }
     if settings is not None:
         known = settings
@@ -132,6 +104,7 @@ def _checks(
             "sessions.open_calls": lambda: _open_calls(known, every),
             "processes.background": lambda: _background(known, every),
             "sockets.folder": lambda: _sockets(known),
+            **in_force(known),
         }
     return dict(sorted(found.items()))
 
@@ -348,10 +321,6 @@ def _sockets(settings: Settings) -> Check:
     if folder.stat().st_mode & 0o077:
         check.blame("warning", "others may enter the socket folder", f"chmod 700 {folder}")
     return check
-
-
-def _n(number: int, thing: str) -> str:
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _told(document: dict[str, Any], language: str) -> list[str]:
