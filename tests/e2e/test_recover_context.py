@@ -126,6 +126,31 @@ def test_ux_129_the_card_stands_in_the_result_document_in_a_line_of_its_own_and_
     assert "The provider refused the request and gave no reason (status 400)." in done.stderr
 
 
+def test_pr_64_pieces_of_a_reply_that_was_replaced_are_taken_back_by_their_step(
+    world: World, tmp_path: Path
+) -> None:
+    (world.project / "a.txt").write_text("hello")
+    with EmulatorProcess(tmp_path) as server:
+        server.script(
+            [
+                {**READ, "text": "A first try.", "behaviour": "omit_reasoning"},
+                {**READ, "thinking": "hm"},
+                DONE,
+            ]
+        )
+        world.more |= {"DEEPSEEK_API_KEY": "sk-test", "DEEPSEEK_BASE_URL": server.base_url("deepseek")}
+        asked = ("-p", "look", "--effort", "high", "--output-format", "stream-json")
+        told = [
+            json.loads(line) for line in world.run(*asked, "--include-partial-messages").stdout.splitlines()
+        ]
+    pieces = [one["event"] for one in told if one["type"] == "stream_event"]
+    taken_back = next(one for one in pieces if one["type"] == "discard")
+    assert (taken_back["reason"], taken_back["incident_id"][:4]) == ("reasoning_missing", "inc_")
+    before = [one for one in pieces[: pieces.index(taken_back)] if one["type"] == "text"]
+    assert "".join(one["text"] for one in before) == "A first try."
+    assert {one["step_id"] for one in before} == {taken_back["step_id"]}
+
+
 def test_pr_80_in_a_chat_the_slash_command_recovers_and_its_words_are_no_command(
     world: World, emulator: EmulatorProcess
 ) -> None:

@@ -66,7 +66,13 @@ def _lines() -> dict[str, Schema]:
         "assistant": object_of(_said("assistant", ["text", "tool_use"]), {"searches": list_of(_ANY)}),
         "user": object_of(_said("user", ["tool_result"])),
         "stream_event": object_of(
-            {"event": object_of({"type": TEXT, "text": TEXT, "step_id": or_null(TEXT)}), **_POSITION}
+            {
+                "event": object_of(
+                    {"type": TEXT, "text": TEXT, "step_id": or_null(TEXT)},
+                    {"reason": TEXT, "incident_id": or_null(TEXT)},
+                ),
+                **_POSITION,
+            }
         ),
         "result": object_of(_result(card)),
     }

@@ -166,6 +166,13 @@ def fragment_line(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]:
     return {"type": "stream_event", "session_id": session_id, "event": event, "position": None}
 
 
+def discard_line(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]:
+    """The pieces of this step so far count for nothing; `reason` is a word of PR-64."""
+    event = {"type": "discard", "text": "", "step_id": facts.get("stepId"), "reason": facts.get("reason")}
+    about = {"incident_id": facts.get("incidentId")}
+    return {"type": "stream_event", "session_id": session_id, "event": {**event, **about}, "position": None}
+
+
 def result_line(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]:
     """What a call gave to the model, as a `tool_result` block."""
     block = {

@@ -296,6 +296,8 @@ class _Run:
             complain([say("small_model_began", self.wish.look.language, seconds=seconds)])
         if notice.kind == "text" and self.wish.partial:
             self._line(verdict.fragment_line(facts, session))
+        if notice.kind == "discard" and self.wish.partial:
+            self._line(verdict.discard_line(facts, session))
         if notice.kind == "assistant":
             self._line(verdict.assistant_line(facts, session))
         elif notice.kind == "receipt":
