@@ -20,6 +20,7 @@ from typing import Any
 from surefoot.core.model import Entry, Kind, Receipt
 from surefoot.core.redact import REDACTED, redact, redact_text, secret_like
 from surefoot.surfaces import view
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.words import mark
 from surefoot.surfaces.words_export import told
 
@@ -250,7 +251,9 @@ def _evidence(whole: Mapping[str, Any], language: str) -> list[str]:
         for check in look.get("checks") or [look]:
             sentence = check.get("sentence") or check.get("summary") or "-"
             grade = view.grade_tag(check, language)
-            lines.append(f"- {_inline(one['attemptId'])}: {_inline(sentence)} · {grade}")
+            lines.append(
+                f"- {_inline(one['attemptId'])}: {_inline(translated(sentence, language))} · {grade}"
+            )
     return lines
 
 

@@ -1,7 +1,7 @@
 """Sentences that were made in English, told in another language. Pure.
 
-Owns: finding a sentence's row by what it says, and filling it anew. Does not own: the rows
-(`words_mistakes`, `words_faults`, `words_doctor`, `words_asides`, `words_help`), the words of receipts (`words`).
+Owns: finding a sentence's row by what it says, and filling it anew. Does not own: the rows (`words_mistakes`,
+`words_faults`, `words_doctor`, `words_asides`, `words_evidence`, `words_help`), the words of receipts (`words`).
 
 Errors are raised far below every surface, where no language is known: in English, with their facts
 already in them. A row is found by the fixed words of its English text; what stands between
@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from surefoot.surfaces.tongues import LANGUAGES
 
 _PLACE = re.compile(r"\{(\w+)\}")
-_DIGITS = {"count": r"\d+"}
-"""Names of places where nothing but a number stands."""
+_SHAPES = {"count": r"\d+", "one": r"[^;]*"}
+"""Names of places where not everything can stand: a number, and one entry of a list."""
 
 
 def translated(text: str, language: str) -> str:
@@ -30,6 +30,10 @@ def translated(text: str, language: str) -> str:
     if found is None and text.endswith("."):
         bare = _found(text[:-1], language)
         found = None if bare is None else bare + "。"
+    if found is None and "; " in text:
+        parts = text.split("; ")
+        told = [_found(part, language) or part for part in parts]
+        return text if told == parts else "；".join(told)
     return text if found is None else found
 
 
@@ -62,7 +66,7 @@ def _value(value: str, language: str) -> str:
 @functools.cache
 def _rows() -> tuple[tuple[re.Pattern[str], tuple[str, str]], ...]:
     """Every row as a pattern, those with the most fixed words first."""
-    from surefoot.surfaces import words_asides, words_doctor, words_faults, words_mistakes
+    from surefoot.surfaces import words_asides, words_doctor, words_evidence, words_faults, words_mistakes
 
     rows: dict[str, tuple[str, str]] = {}
     table: Mapping[str, tuple[str, str]]
@@ -78,6 +82,8 @@ def _rows() -> tuple[tuple[re.Pattern[str], tuple[str, str]], ...]:
         words_asides.FINDINGS,
         words_asides.LINES,
         words_asides.TOOLS,
+        words_evidence.SEEN,
+        words_evidence.NOT_SHOWN,
     ):
         rows |= table
     ordered = sorted(rows, key=lambda text: len(_PLACE.sub("", text)), reverse=True)
@@ -87,7 +93,7 @@ def _rows() -> tuple[tuple[re.Pattern[str], tuple[str, str]], ...]:
 def _pattern(text: str) -> re.Pattern[str]:
     pieces = _PLACE.split(text)  # fixed words and names by turns
     made = "".join(
-        f"(?P<{piece}>{_DIGITS.get(piece, '.*?')})" if index % 2 else re.escape(piece)
+        f"(?P<{piece}>{_SHAPES.get(piece, '.*?')})" if index % 2 else re.escape(piece)
         for index, piece in enumerate(pieces)
     )
     return re.compile(made, re.DOTALL)

@@ -21,6 +21,7 @@ from typing import Any
 from surefoot.core.admission import costs_code
 from surefoot.core.canonical import short_id as short_id
 from surefoot.core.model import Action, EffectClass, ExecutorState
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.words import cause, grade_word, mark, not_run, say, state_words
 
 Call = Mapping[str, Any]
@@ -296,8 +297,8 @@ def _check(row: Mapping[str, Any], inspection: Mapping[str, Any], language: str)
     hint = evidence.get("doesNotProve", "") if isinstance(evidence, Mapping) else ""
     sentence = row.get("sentence") or row.get("summary") or say("no_verifier", language)
     return {
-        "sentence": clean(sentence),
-        "doesNotProve": clean(row.get("doesNotProve") or hint),
+        "sentence": translated(clean(sentence), language),
+        "doesNotProve": translated(clean(row.get("doesNotProve") or hint), language),
         "grade": row.get("grade") or "none",
         "at": row.get("at") or row.get("observedAt") or inspection.get("observedAt"),
     }

@@ -121,7 +121,7 @@ FAILED: Mapping[str, Texts] = {
 
 REFUSALS: Mapping[str, Texts] = {
     "unauthenticated": ("Log in first.", "请先登录。", "請先登入。"),
-    "unsupported": ("This runtime has no recovery.", "这个运行环境不支持恢复。", "這個執行環境不支援復原。"),
+    "unsupported": ("This runtime has no recovery.", "这个运行环境不支持恢复。", "這個執行環境不支援恢復。"),
     "bad_request": ("The request is not well formed.", "请求格式不正确。", "請求格式不正確。"),
     "unknown_field": (
         "The request has a field that is not known here.",
@@ -271,7 +271,7 @@ REFUSALS: Mapping[str, Texts] = {
     "recovery_unavailable": (
         "No protocol recovery is on offer.",
         "没有可用的协议恢复。",
-        "沒有可用的協定復原。",
+        "沒有可用的協定恢復。",
     ),
     "recovery_stale": (
         "The history has changed since. Read it again.",

@@ -147,12 +147,12 @@ LINES: Mapping[str, Texts] = {
     "row_pending": (
         "{incident} {kind}: refused; one recovery is left — surefoot recover context {incident}",
         "{incident} {kind}：被拒绝，还可恢复一次 — surefoot recover context {incident}",
-        "{incident} {kind}：被拒絕，還可復原一次 — surefoot recover context {incident}",
+        "{incident} {kind}：被拒絕，還可恢復一次 — surefoot recover context {incident}",
     ),
     "row_consumed": (
         "{incident} {kind}: refused; its one recovery is spent",
         "{incident} {kind}：被拒绝，唯一的恢复机会已用完",
-        "{incident} {kind}：被拒絕，唯一的復原機會已用完",
+        "{incident} {kind}：被拒絕，唯一的恢復機會已用完",
     ),
     "row_regeneration": (
         "{incident}: a reply without the reasoning that is asked for later; it was asked for once more",
@@ -162,12 +162,12 @@ LINES: Mapping[str, Texts] = {
     "row_expired": (
         "{incident} {kind}: refused; it can no longer be recovered",
         "{incident} {kind}：被拒绝，已不能再恢复",
-        "{incident} {kind}：被拒絕，已不能再復原",
+        "{incident} {kind}：被拒絕，已不能再恢復",
     ),
     "row_moved": (
         "{incident} {kind}: refused; the session or its settings have changed since, so it is not recovered as it is",
         "{incident} {kind}：被拒绝，此后会话或其设置已改变，因此不能按原样恢复",
-        "{incident} {kind}：被拒絕，此後工作階段或其設定已改變，因此不能按原樣復原",
+        "{incident} {kind}：被拒絕，此後工作階段或其設定已改變，因此不能按原樣恢復",
     ),
     "regeneration": (
         "The reply lacked reasoning that the provider asks for later. Nothing was refused; no call of that reply ran.",

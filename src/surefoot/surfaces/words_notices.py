@@ -212,12 +212,12 @@ NOTICES: Mapping[str, Texts] = {
     "recovery_not_recorded": (
         "The record of this recovery could not be written: {cause}",
         "这次恢复的记录无法写入：{cause}",
-        "這次復原的記錄無法寫入：{cause}",
+        "這次恢復的記錄無法寫入：{cause}",
     ),
     "recovered_request": (
         "The history is sent once more with changes on the copy ({changes}). The one recovery of {incident} is spent.",
         "历史再发送一次，副本上有改动（{changes}）。{incident} 唯一的恢复机会已用完。",
-        "歷史再送出一次，副本上有改動（{changes}）。{incident} 唯一的復原機會已用完。",
+        "歷史再送出一次，副本上有改動（{changes}）。{incident} 唯一的恢復機會已用完。",
     ),
     "background_end": (
         "{command} ({attempt}), which ran in the background, has ended: {end} Log: {log}",

@@ -326,7 +326,11 @@ def _proof(call: Mapping[str, Any], look: Look) -> dict[str, str]:
     if "proven" not in (call.get("overlays") or ()) or call.get("resolution"):
         return {}
     verifier, summary = (view.clean(str(inspection.get(key) or "?")) for key in ("verifier", "summary"))
-    return {"detail": say("proven_instead", look.language, verifier=verifier, summary=summary)}
+    return {
+        "detail": say(
+            "proven_instead", look.language, verifier=verifier, summary=translated(summary, look.language)
+        )
+    }
 
 
 def _typed_word(verb: str, call: Mapping[str, Any], look: Look) -> bool:
