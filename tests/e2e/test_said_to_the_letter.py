@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -209,7 +210,20 @@ def test_ux_57_the_doctor_looks_at_thirty_things_of_every_kind(world: World) -> 
     world.run("-p", "x")
     world.more |= {"SUREFOOT_RECOVERY_BARRIER": "off", "SUREFOOT_PERMISSIONS_MODE": "bypassPermissions"}
     checks = json.loads(world.run("doctor", "--json").stdout)["checks"]
-    assert checks["ledger.journal"]["summary"].startswith("schema 1, journal is the write-ahead log")
+    assert checks["ledger.journal"]["summary"] == "the journal is the write-ahead log"
+    assert checks["ledger.journal"]["status"] == "ok"
     for name in ("settings.barrier", "settings.permissions"):
         (issue,) = checks[name]["issues"]
         assert checks[name]["status"] == "warning" and issue["remedy"].startswith("surefoot config set ")
+
+
+def test_tr_149_a_ledger_that_cannot_be_read_is_an_error_object_and_no_empty_list(world: World) -> None:
+    world.model_says(DONE)
+    world.run("-p", "x")
+    ledger = Path(world.run("ledger", "path").stdout.strip())
+    for beside in ledger.parent.glob("ledger.db-*"):
+        beside.unlink()
+    ledger.write_bytes(b"no ledger" * 1000)
+    done = world.run("recover", "list", "--json")
+    told = json.loads(done.stdout)
+    assert done.returncode == 1 and told["code"] == "SF-LEDGER-DAMAGED" and "calls" not in told

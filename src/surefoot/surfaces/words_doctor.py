@@ -140,10 +140,12 @@ CHECKS: Mapping[str, tuple[str, str]] = {
         "端点：{count}，有密钥：{ready}",
         "端點：{count}，有金鑰：{ready}",
     ),
-    "schema {version}, journal is the write-ahead log": (
-        "结构版本 {version}，日志为预写日志",
-        "結構版本 {version}，日誌為預寫日誌",
+    "the journal is the write-ahead log": ("日志方式为预写日志", "日誌方式為預寫日誌"),
+    "the ledger's file does not begin as SQLite's do": (
+        "账本文件的开头不是 SQLite 的格式",
+        "帳本檔案的開頭不是 SQLite 的格式",
     ),
+    "copy the ledger's folder aside": ("把账本文件夹复制到别处", "把帳本資料夾複製到別處"),
     "another program changed the journal of this ledger": (
         "别的程序改变了这份账本的日志方式",
         "別的程式改變了這份帳本的日誌方式",

@@ -22,6 +22,7 @@ from surefoot.surfaces.cli import reading
 
 RANK = {"ok": 0, "unavailable": 1, "warning": 2, "fail": 3}
 HEADER_BYTES = 100
+MAGIC = b"SQLite format 3\0"
 WAL_FORMAT = 2
 """Byte 18 of a SQLite file whose journal is the write-ahead log."""
 LARGE_LOG_BYTES = 256 * 1024 * 1024
@@ -170,9 +171,13 @@ def _journal(settings: Settings) -> Check:
         head = opened.read(HEADER_BYTES)
     if len(head) < HEADER_BYTES:
         return Check("ledger", "ok", "not begun yet")
-    version = int.from_bytes(head[60:64], "big")
-    check = Check("ledger", "ok", f"schema {version}, journal is the write-ahead log", {"schema": version})
-    if head[18] != WAL_FORMAT:
+    check = Check("ledger", "ok", "the journal is the write-ahead log")
+    if not head.startswith(MAGIC):
+        # What the log holds hides it until the log is taken in.
+        check.blame(
+            "warning", "the ledger's file does not begin as SQLite's do", "copy the ledger's folder aside"
+        )
+    elif head[18] != WAL_FORMAT:
         check.blame(
             "warning",
             "another program changed the journal of this ledger",

@@ -107,6 +107,8 @@ def list_(
             return [], [reading.Unreadable(place, error)]
 
     snapshots, broken = reading.read(work)
+    if flags["as_json"] and broken and not snapshots:
+        raise broken[0].error  # no snapshot could be made: the error is the document (TR-149)
     complain(reading.told_broken(broken))
     shown = _with_something(snapshots, resolved)
     if flags["as_json"]:
@@ -256,7 +258,9 @@ def card(ctx: click.Context, /, reference: str | None, as_json: bool = False) ->
         draw(call, snapshot, look, to_output=True)
         raise click.exceptions.Exit(OPEN if view.is_card(call) else 0)
     draw(call, snapshot, look, to_output=False)
-    verb = click.prompt(f"{' | '.join(WORDS)} ", default="", show_default=False, err=True).strip()
+    offered = {action["action"] for action in call["actions"] if action["enabled"]}
+    asked = " | ".join(word for word in WORDS if word in offered)
+    verb = click.prompt(f"{asked} ", default="", show_default=False, err=True).strip()
     if verb not in WORDS:
         complain([say("nothing_decided", look.language)])
         raise click.exceptions.Exit(OPEN)
