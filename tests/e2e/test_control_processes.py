@@ -39,7 +39,7 @@ def test_tr_71_kill_waits_until_the_processes_are_gone_and_resolves_nothing(worl
     assert not (world.project / "out.txt").exists()
 
 
-def test_tr_78_what_an_earlier_owner_left_running_is_listed_also_when_its_call_is_decided(
+def test_tr_71_tr_78_what_an_earlier_owner_left_running_is_listed_and_ended_also_when_its_call_is_decided(
     world: World,
 ) -> None:
     call = left_running(world, "touch started; sleep 300; echo x >> out.txt")
@@ -51,6 +51,13 @@ def test_tr_78_what_an_earlier_owner_left_running_is_listed_also_when_its_call_i
         listed.startswith("Nothing is open.") and "still runs" in listed and call["attemptId"][-4:] in listed
     )
     assert "still runs" in world.run("recover", "list", "--all-projects").stdout
+    # What is listed can be ended, though there is nothing left to decide (TR-71).
+    assert world.run("recover", "process", call["attemptId"], "leave").returncode == 0
+    ended = world.run("recover", "process", call["attemptId"], "kill")
+    assert (ended.returncode, "are gone" in ended.stdout) == (0, True), ended.stderr
+    assert world.run("recover", "list").stdout == "Nothing is open.\n"
+    again = world.run("recover", "process", call["attemptId"], "kill")
+    assert (again.returncode, "already_resolved" in again.stderr) == (4, True)
 
 
 def test_tr_71_leave_records_that_a_person_knows_and_the_command_goes_on(world: World) -> None:

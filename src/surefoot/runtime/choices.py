@@ -61,12 +61,19 @@ class Choices:
             not_a_person=caller.not_a_person,
         )
         is_open = receipt is not None and self._session.book.is_open(receipt.attempt_id)
-        listed = request["choice"] == "kill" and receipt is not None and _is_background(receipt)
+        listed = receipt is not None and self._is_listed(request["choice"], receipt)
         facts = admission.AttemptFacts(known=receipt is not None, open=is_open or listed)
         admitted = admission.admit(press, Controls("idle", controls.ownership), facts)
         if admitted.code is not None or receipt is None:
             return admitted.code
         return None if receipt.process is not None else "process_missing"
+
+    def _is_listed(self, choice: str, receipt: Receipt) -> bool:
+        """Whether the call is settled and what it left running is listed all the same (TR-78, TR-146)."""
+        if choice == "adopt" or receipt.process is None:
+            return False
+        alive = self._supervision.executor(receipt) is ExecutorState.ALIVE
+        return alive or (choice == "kill" and _is_background(receipt))
 
     async def _carry_out(self, choice: str, receipt: Receipt, caller: Caller) -> Answer:
         if choice == "leave":
