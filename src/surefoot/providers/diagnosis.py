@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
+from surefoot.core.redact import redact
 from surefoot.errors import ProviderCredentials, ProviderError, ProviderRefused, ProviderUnreachable
 from surefoot.providers import shapes
 
@@ -30,7 +31,10 @@ MAX_WAIT_SECONDS = 60.0
 MAX_REQUESTS = 6
 _TRACE = re.compile(r"^[A-Za-z0-9_.:-]{1,128}$")
 _IDENTIFIER = re.compile(r"^[A-Za-z0-9_.:\-\[\]]+$")
-_SECRET = re.compile(r"(?i)(sk-|bearer|api[_-]?key|token[_-][a-z0-9]{8})")
+_SECRET = re.compile(
+    r"(?i)((?<![a-z])sk-|bearer[:._-]|api[_-]?key[-_.:](?=[a-z]*\d)[a-z0-9]{8}|token[_-][a-z0-9]{8})"
+)
+"""Keys in forms that `redact` does not take for one; the name of a key, as in `invalid_api_key`, is none."""
 _NUMBERS = re.compile(r"\d[\d,]{2,}\D{1,40}>\s*\d[\d,]{2,}")
 _WINDOW = re.compile(
     r"(input|prompt|request|context|tokens?)\b.{0,80}\b(exceeds?|exceeded|longer than|too long)\b"
@@ -434,8 +438,8 @@ def _inside(text: str) -> Mapping[str, Any] | None:
 def _identifier(value: Any, limit: int) -> str | None:
     """A code or parameter name, only if it can hold no sentence and no secret (PR-16)."""
     text = str(value) if isinstance(value, (str, int)) and not isinstance(value, bool) else ""
-    clean = 0 < len(text) <= limit and _IDENTIFIER.match(text) is not None and not _SECRET.search(text)
-    return text if clean else None
+    clean = 0 < len(text) <= limit and _IDENTIFIER.match(text) is not None and "\n" not in text
+    return text if clean and not _SECRET.search(text) and redact(text, ()) == text else None
 
 
 def clean_trace(value: str | None) -> str | None:

@@ -226,6 +226,7 @@ def test_pr_16_only_clean_identifiers_of_a_body_survive() -> None:
     assert (seen.code, seen.param) == ("a_code", "messages[3].role")
     hostile = diagnose(400, openai("x", code="sk-12345", param="a sentence here"), COMPAT)
     assert (hostile.code, hostile.param) == (None, None)
+    assert diagnose(400, openai("x", code="a_code\n"), COMPAT).code is None
     error = error_of(seen)
     assert "secret" not in str(error) + repr(error.facts)
 
