@@ -196,11 +196,11 @@ TOOLS: Mapping[str, tuple[str, str]] = {
     ),
     "Replace one exact piece of text in a file": (
         "替换文件中一段完全一致的文本",
-        "取代檔案中一段完全一致的文字",
+        "替換檔案中一段完全一致的文字",
     ),
     "Make several replacements in one file, one after another, all or none": (
         "在一个文件中依次做多处替换，要么全做，要么全不做",
-        "在一個檔案中依次做多處取代，要麼全做，要麼全不做",
+        "在一個檔案中依次做多處替換，要麼全做，要麼全不做",
     ),
     "Delete a file, a symbolic link (not what it leads to) or an empty folder": (
         "删除文件、符号链接（不含它指向的内容）或空目录",
@@ -228,7 +228,7 @@ TOOLS: Mapping[str, tuple[str, str]] = {
     ),
     "Replace your task list for this session": (
         "替换本会话的任务清单",
-        "取代本工作階段的任務清單",
+        "替換本工作階段的任務清單",
     ),
     (
         "Calls whose outcome is unknown: `list` them, `inspect` one (its record, arguments redacted, local evidence), "

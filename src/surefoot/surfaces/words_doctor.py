@@ -32,7 +32,7 @@ CHECKS: Mapping[str, tuple[str, str]] = {
     ),
     "parents of another account are hidden here": (
         "这里隐藏了其他账户的父进程",
-        "這裡隱藏了其他賬戶的父行程",
+        "這裡隱藏了其他帳戶的父行程",
     ),
     "mount /proc": ("挂载 /proc", "掛載 /proc"),
     "mount /proc without hidepid": ("挂载 /proc 时不使用 hidepid", "掛載 /proc 時不使用 hidepid"),
@@ -71,7 +71,7 @@ CHECKS: Mapping[str, tuple[str, str]] = {
     "{mib} MiB free": ("可用 {mib} MiB", "可用 {mib} MiB"),
     "no tool starts below 8 MiB": ("低于 8 MiB 时不开始任何工具", "低於 8 MiB 時不開始任何工具"),
     "apsw {driver}, SQLite {version}": ("apsw {driver}，SQLite {version}", "apsw {driver}，SQLite {version}"),
-    "this SQLite may lose a commit": ("这个 SQLite 可能丢失提交", "這個 SQLite 可能丟失提交"),
+    "this SQLite may lose a commit": ("这个 SQLite 可能丢失提交", "這個 SQLite 可能遺失提交"),
     "{count} call may have happened; {told}": (
         "{count} 次调用可能已发生；{told}",
         "{count} 次呼叫可能已發生；{told}",
@@ -84,7 +84,7 @@ CHECKS: Mapping[str, tuple[str, str]] = {
         "安装旧版本之前请先决定，旧版本对它们没有任何保证",
         "安裝舊版本之前請先決定，舊版本對它們沒有任何保證",
     ),
-    "lost or unreadable: {names}": ("丢失或无法读取：{names}", "丟失或無法讀取：{names}"),
+    "lost or unreadable: {names}": ("丢失或无法读取：{names}", "遺失或無法讀取：{names}"),
     "{count} command listed in the background": (
         "{count} 个命令列为在后台运行",
         "{count} 個命令列為在背景執行",

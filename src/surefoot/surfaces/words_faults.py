@@ -30,7 +30,7 @@ FAULTS: Mapping[str, tuple[str, str]] = {
     ),
     "{ref} is no blob reference; it must be `sha256:` and 64 hex digits": (
         "{ref} 不是数据块引用，应是 `sha256:` 加 64 位十六进制数字",
-        "{ref} 不是資料塊引用，應是 `sha256:` 加 64 位十六進位制數字",
+        "{ref} 不是資料塊引用，應是 `sha256:` 加 64 位十六進位數字",
     ),
     "a blob could not be stored ({reason}); free space and try again": (
         "无法存入数据块（{reason}），请腾出空间后再试",
@@ -50,7 +50,7 @@ FAULTS: Mapping[str, tuple[str, str]] = {
     ),
     "the ledger {where} refused a statement ({text}); please report this fault": (
         "账本 {where} 拒绝了一条语句（{text}），请报告这个错误",
-        "帳本 {where} 拒絕了一條語句（{text}），請報告這個錯誤",
+        "帳本 {where} 拒絕了一則陳述式（{text}），請報告這個錯誤",
     ),
     "another program holds the ledger {where}, nothing was written; try again": (
         "另一个程序占用着账本 {where}，没有写入任何内容，请再试一次",
@@ -78,7 +78,7 @@ FAULTS: Mapping[str, tuple[str, str]] = {
     ),
     "this SQLite is older than 3.51.3 and may lose commits; install a current apsw": (
         "这个 SQLite 早于 3.51.3，可能丢失提交，请安装新版 apsw",
-        "這個 SQLite 早於 3.51.3，可能丟失提交，請安裝新版 apsw",
+        "這個 SQLite 早於 3.51.3，可能遺失提交，請安裝新版 apsw",
     ),
     (
         "the ledger {where} has schema {version}, this surefoot knows up to {known}; install a newer surefoot"
@@ -92,7 +92,7 @@ FAULTS: Mapping[str, tuple[str, str]] = {
     ),
     "SQLite cannot keep a write-ahead log beside {where}; use a local disk": (
         "SQLite 无法在 {where} 旁边保存预写日志，请使用本地磁盘",
-        "SQLite 無法在 {where} 旁邊儲存預寫日誌，請使用本地磁碟",
+        "SQLite 無法在 {where} 旁邊儲存預寫日誌，請使用本機磁碟",
     ),
     "the ledger {where} is empty; nothing can be read": (
         "账本 {where} 是空的，没有可读的内容",
@@ -209,7 +209,7 @@ FAULTS: Mapping[str, tuple[str, str]] = {
         "https:// and name a host."
     ): (
         "端点 {name} 的 URL 无法访问；它必须以 http:// 或 https:// 开头并指明主机。",
-        "端點 {name} 的 URL 無法訪問；它必須以 http:// 或 https:// 開頭並指明主機。",
+        "端點 {name} 的 URL 無法使用；它必須以 http:// 或 https:// 開頭並指明主機。",
     ),
     (
         "The proxy or certificate settings of the environment cannot be used (HTTP_PROXY, "
@@ -220,7 +220,7 @@ FAULTS: Mapping[str, tuple[str, str]] = {
             "请改正或取消。"
         ),
         (
-            "環境中的代理或證書設定無法使用（HTTP_PROXY、HTTPS_PROXY、ALL_PROXY、SSL_CERT_FILE），"
+            "環境中的代理或憑證設定無法使用（HTTP_PROXY、HTTPS_PROXY、ALL_PROXY、SSL_CERT_FILE），"
             "請改正或取消。"
         ),
     ),
@@ -229,11 +229,11 @@ FAULTS: Mapping[str, tuple[str, str]] = {
         "limits.body_bytes = {most}. Shorten the conversation with /compact, or start a new session."
     ): (
         (
-            "请求没有发送：它有 {size} 字节，而端点 {name} 的契约规定 limits.body_bytes = {most}。"
+            "请求没有发送：它有 {size} 字节，而端点 {name} 的约定规定 limits.body_bytes = {most}。"
             "请用 /compact 缩短对话，或开始新会话。"
         ),
         (
-            "請求沒有傳送：它有 {size} 位元組，而端點 {name} 的契約規定 limits.body_bytes = {most}。"
+            "請求沒有傳送：它有 {size} 位元組，而端點 {name} 的約定規定 limits.body_bytes = {most}。"
             "請用 /compact 縮短對話，或開始新的工作階段。"
         ),
     ),
@@ -254,15 +254,15 @@ FAULTS: Mapping[str, tuple[str, str]] = {
     ),
     "Header {header} of endpoint {name} holds characters no header can carry.": (
         "端点 {name} 的请求头 {header} 含有请求头不能携带的字符。",
-        "端點 {name} 的請求頭 {header} 含有請求頭不能攜帶的字元。",
+        "端點 {name} 的請求標頭 {header} 含有請求標頭不能攜帶的字元。",
     ),
     "The key of endpoint {name} is empty or holds characters no header can carry.": (
         "端点 {name} 的密钥是空的，或含有请求头不能携带的字符。",
-        "端點 {name} 的金鑰是空的，或含有請求頭不能攜帶的字元。",
+        "端點 {name} 的金鑰是空的，或含有請求標頭不能攜帶的字元。",
     ),
     "The model's server of endpoint {name} ({url}) sent a reply that cannot be decompressed.": (
         "端点 {name} 的模型服务器（{url}）发来的答复无法解压。",
-        "端點 {name} 的模型伺服器（{url}）發來的答覆無法解壓。",
+        "端點 {name} 的模型伺服器（{url}）發來的答覆無法解壓縮。",
     ),
     "The model's server of endpoint {name} ({url}) sent more than {mib} MiB.": (
         "端点 {name} 的模型服务器（{url}）发来的内容超过 {mib} MiB。",
@@ -322,7 +322,7 @@ FAULTS: Mapping[str, tuple[str, str]] = {
     ),
     "The model's server {words}{said}. Check the endpoint's key and account.": (
         "模型服务器{words}{said}。请检查端点的密钥和账户。",
-        "模型伺服器{words}{said}。請檢查端點的金鑰和賬戶。",
+        "模型伺服器{words}{said}。請檢查端點的金鑰和帳戶。",
     ),
     "The model's server failed for the moment{said}; nothing of it ran.": (
         "模型服务器暂时出错{said}；没有执行任何内容。",
@@ -342,15 +342,15 @@ FAULTS: Mapping[str, tuple[str, str]] = {
     ),
     "The local model could not be started: {why}.": (
         "无法启动本地模型：{why}。",
-        "無法啟動本地模型：{why}。",
+        "無法啟動本機模型：{why}。",
     ),
     "No local model is called {name}. Known: {known}.": (
         "没有名为 {name} 的本地模型。已知：{known}。",
-        "沒有名為 {name} 的本地模型。已知：{known}。",
+        "沒有名為 {name} 的本機模型。已知：{known}。",
     ),
     "The local model is not installed. Install it with: {line}": (
         "本地模型没有安装。安装命令：{line}",
-        "本地模型沒有安裝。安裝命令：{line}",
+        "本機模型沒有安裝。安裝命令：{line}",
     ),
     "The request ended without a reply; its hosted tools may have run.": (
         "请求没有得到答复就结束了；它的托管工具可能已经执行。",
@@ -415,12 +415,12 @@ FAULT_PARTS: Mapping[str, tuple[str, str]] = {
     "has a host name that cannot be found": ("的主机名无法找到", "的主機名無法找到"),
     "could not be trusted: its certificate or TLS failed": (
         "无法信任：证书或 TLS 失败",
-        "無法信任：證書或 TLS 失敗",
+        "無法信任：憑證或 TLS 失敗",
     ),
     "could not be connected to": ("无法连接", "無法連線"),
     "could not be reached through the proxy of the environment": (
         "无法通过环境中的代理访问",
-        "無法透過環境中的代理訪問",
+        "無法透過環境中的代理連線",
     ),
     "closed the connection before it answered": ("在答复之前关闭了连接", "在答覆之前關閉了連線"),
     "broke off in the middle of its reply": ("在答复中途断开", "在答覆中途斷開"),

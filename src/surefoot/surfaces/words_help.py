@@ -145,7 +145,7 @@ HELP: Mapping[str, tuple[str, str]] = {
         "arguments."
     ): (
         "一次调用的事实、证据和日志结尾，以及决定可能需要的代码；不含参数。",
-        "一次呼叫的事實、證據和日誌結尾，以及決定可能需要的程式碼；不含參數。",
+        "一次呼叫的事實、證據和日誌結尾，以及決定可能需要的代碼；不含參數。",
     ),
     "Facts, evidence and end of the log of one call.": (
         "一次调用的事实、证据和日志结尾。",
@@ -172,7 +172,7 @@ HELP: Mapping[str, tuple[str, str]] = {
     ),
     "The code of the card, where it asks for one.": (
         "卡片上的代码（卡片要求时）。",
-        "卡片上的程式碼（卡片要求時）。",
+        "卡片上的代碼（卡片要求時）。",
     ),
     "It did not happen; the fence goes.": ("没有发生；解除拦阻。", "沒有發生；解除攔阻。"),
     "Leave it open and fenced; do not run it again.": (
@@ -183,7 +183,7 @@ HELP: Mapping[str, tuple[str, str]] = {
     "Needed without a terminal.": ("没有终端时必须给出。", "沒有終端機時必須給出。"),
     "The code of `recover show`, where it asks for one.": (
         "`recover show` 给出的代码（要求时）。",
-        "`recover show` 給出的程式碼（要求時）。",
+        "`recover show` 給出的代碼（要求時）。",
     ),
     ("Run it again with its old key, on new proof that it is absent. Off unless the owner switched it on."): (
         "在重新证实没有发生时，用原来的键再次执行。所有者没有打开时不可用。",
@@ -279,7 +279,7 @@ HELP: Mapping[str, tuple[str, str]] = {
     ),
     "The facts of the picture, as JSON.": ("以 JSON 输出图中的事实。", "以 JSON 輸出圖中的事實。"),
     "Of the SVG.": ("SVG 的主题。", "SVG 的主題。"),
-    "Columns of the text, pixels of the SVG.": ("文本的列数，SVG 的像素数。", "文字的列數，SVG 的畫素數。"),
+    "Columns of the text, pixels of the SVG.": ("文本的列数，SVG 的像素数。", "文字的欄數，SVG 的像素數。"),
     "The ledger of this project: verify, path, prune.": (
         "这个项目的账本：核对、路径、清理。",
         "這個專案的帳本：核對、路徑、清理。",
@@ -333,7 +333,7 @@ HELP: Mapping[str, tuple[str, str]] = {
         "列出每个值的单位、默认值和来源。",
         "列出每個值的單位、預設值和來源。",
     ),
-    "Print a complete example file.": ("输出一个完整的示例文件。", "輸出一個完整的示例檔案。"),
+    "Print a complete example file.": ("输出一个完整的示例文件。", "輸出一個完整的範例檔案。"),
     "Print where the settings file lies, or would lie.": (
         "输出设置文件所在或将在的位置。",
         "輸出設定檔案所在或將在的位置。",

@@ -148,8 +148,8 @@ MISTAKES: Mapping[str, tuple[str, str]] = {
             "这样丢失一次续约不会失去会话"
         ),
         (
-            "limits.lease_renewal_seconds（{renewal}）最多隻能是 limits.lease_seconds（{lease}）的一半，"
-            "這樣丟失一次續約不會失去工作階段"
+            "limits.lease_renewal_seconds（{renewal}）最多只能是 limits.lease_seconds（{lease}）的一半，"
+            "這樣遺失一次續約不會失去工作階段"
         ),
     ),
     "limits.snapshot_resolved must not be above limits.snapshot_calls; lower it": (

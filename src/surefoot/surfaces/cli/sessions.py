@@ -24,6 +24,7 @@ from surefoot.surfaces.cli import completing, reading
 from surefoot.surfaces.cli.exporting import export_command, session_facts
 from surefoot.surfaces.cli.output import Look, complain, headed, look_here, page_lines, say_json, say_lines
 from surefoot.surfaces.cli.removing import rename_command, rm_command
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.pictures import strip_of
 from surefoot.surfaces.words import say
 
@@ -260,7 +261,9 @@ def fork_(reference: str, as_json: bool) -> None:
     if as_json:
         say_json({"session_id": forked})
         return
-    say_lines([f"forked: {forked}", f"go on: surefoot -r {forked}"])
+    language = look_here(settings.language).language
+    told = (f"forked: {forked}", f"go on: surefoot -r {forked}")
+    say_lines(translated(line, language) for line in told)
 
 
 @session.command(
