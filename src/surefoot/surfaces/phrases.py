@@ -18,8 +18,8 @@ from collections.abc import Mapping
 from surefoot.surfaces.tongues import LANGUAGES
 
 _PLACE = re.compile(r"\{(\w+)\}")
-_SHAPES = {"count": r"\d+", "one": r"[^;]*"}
-"""Names of places where not everything can stand: a number, and one entry of a list."""
+_SHAPES = {"count": r"\d+", "one": r"[^;]*", "bracket": r"(?: \(.*?\))?"}
+"""Names of places where not everything can stand: a number, one entry of a list, and a remark in brackets."""
 
 
 def translated(text: str, language: str) -> str:

@@ -320,9 +320,9 @@ FAULTS: Mapping[str, tuple[str, str]] = {
         "模型服务器拒绝了请求{said}：{words}。",
         "模型伺服器拒絕了請求{said}：{words}。",
     ),
-    "The model's server {words}{said}. Check the endpoint's key and account.": (
-        "模型服务器{words}{said}。请检查端点的密钥和账户。",
-        "模型伺服器{words}{said}。請檢查端點的金鑰和帳戶。",
+    "The model's server {words}{bracket}. Check the endpoint's key and account.": (
+        "模型服务器{words}{bracket}。请检查端点的密钥和账户。",
+        "模型伺服器{words}{bracket}。請檢查端點的金鑰和帳戶。",
     ),
     "The model's server failed for the moment{said}; nothing of it ran.": (
         "模型服务器暂时出错{said}；没有执行任何内容。",

@@ -13,6 +13,7 @@ import pytest
 import surefoot
 from surefoot import errors
 from surefoot.core.limits import LimitInvalid
+from surefoot.providers.diagnosis import Refusal, error_of
 from surefoot.surfaces import words_doctor, words_faults, words_help, words_mistakes
 from surefoot.surfaces.cli.entry import COMMANDS, commands
 from surefoot.surfaces.cli.talk import talk
@@ -201,3 +202,13 @@ def test_ux_11_facts_are_carried_over_and_foreign_text_stays_as_it_is() -> None:
     )
     with pytest.raises(KeyError):
         help_words("no such text", "zh-Hant")
+
+
+@pytest.mark.parametrize("language", ["zh-Hans", "zh-Hant"])
+@pytest.mark.parametrize("kind", ["auth", "quota"])
+@pytest.mark.parametrize("status", [401, None])
+def test_pr_17_a_refused_key_and_a_spent_account_are_told_whole(
+    kind: str, status: int | None, language: str
+) -> None:
+    told = translated(str(error_of(Refusal(kind, status, "empty")).message), language)
+    assert not re.search(r"refused|says|status", told) and (status is None or "401" in told)
