@@ -1,7 +1,8 @@
-"""Settings every suite shares: no network but loopback, no warning unseen."""
+"""Settings every suite shares: no network but loopback, no warning unseen, one language."""
 
 from __future__ import annotations
 
+import os
 import socket
 from typing import Any
 
@@ -13,6 +14,11 @@ from hypothesis import HealthCheck, settings
 settings.register_profile("new", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("same", settings.get_profile("new"), derandomize=True)
 settings.load_profile("same")
+
+# Tests read English words, also from the programs they start; a test of another language chooses it itself.
+for _name in [name for name in os.environ if name.startswith("LC_")] + ["LANGUAGE", "SUREFOOT_LANGUAGE"]:
+    os.environ.pop(_name, None)
+os.environ["LANG"] = "C.UTF-8"
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost", "0.0.0.0", ""}
 _connect = socket.socket.connect
