@@ -145,6 +145,11 @@ FINDINGS: Mapping[str, tuple[str, str]] = {
 """What `ledger verify` and `tools check` found."""
 
 LINES: Mapping[str, tuple[str, str]] = {
+    "arguments:": ("参数：", "參數："),
+    "--settings: {path} is not a setting of surefoot.": (
+        "--settings：{path} 不是 surefoot 的设置项。",
+        "--settings：{path} 不是 surefoot 的設定項。",
+    ),
     "settings: ok": ("设置：正常", "設定：正常"),
     "settings: {count} warning": ("设置：{count} 条警告", "設定：{count} 則警告"),
     "settings: {count} warnings": ("设置：{count} 条警告", "設定：{count} 則警告"),

@@ -65,7 +65,8 @@ def draw(call: Mapping[str, Any], snapshot: Mapping[str, Any], look: Look, *, to
     how = plain.Choices.WORDS  # a command's question takes words, not keys (UX-77)
     lines = plain.draw_card(made, look.language, columns=columns, ascii_only=look.ascii_only, how=how)
     if made.get("arguments"):
-        lines.append(f"arguments: {view.clean(made['arguments'])}")
+        named = translated("arguments:", look.language)
+        lines.append(f"{named} {view.clean(made['arguments'])}")
     (say_lines if to_output else complain)(lines)
 
 

@@ -36,7 +36,8 @@ def settings_of(given: str | None) -> dict[str, Any]:
         else:
             found = [(one.path, one.value) for one in read_settings(file)]
     unknown = [path for path, _ in found if form_of(path) is None]
-    complain(f"--settings: {path} is not a setting of surefoot." for path in unknown)
+    told = [f"--settings: {path} is not a setting of surefoot." for path in unknown]
+    complain(translated(one, language_here()) for one in told)
     return {path: value for path, value in found if path not in unknown}
 
 
