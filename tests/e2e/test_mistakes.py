@@ -57,7 +57,10 @@ def test_ux_25_a_flag_that_names_no_tool_is_a_warning_with_the_nearest_name(worl
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("[limits]\ngate_wait_seconds = 99999\n", "limits.gate_wait_seconds must be a number from 0.01 to 600"),
+        (
+            "[limits]\ngate_wait_seconds = 99999\n",
+            "limits.gate_wait_seconds must be a number from 0.01 to 600",
+        ),
         ('[endpoints.desk]\nurl = "desk:8080"\n', "The URL of endpoint 'desk'"),
         ('[endpoints.desk]\nurl = "http://desk/v1"\ncontract = "vlm/chat"\n', "Did you mean vllm/chat?"),
         ('model = "dsk/m"\n[endpoints.desk]\nurl = "http://desk/v1"\n', "No endpoint is named 'dsk'"),

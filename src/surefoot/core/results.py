@@ -62,7 +62,7 @@ NOT_STARTED: Mapping[str, str] = {
     "schema_unusable": "The tool's declaration cannot be used, which other arguments cannot cure. "
     "Nothing was started; tell the person.",
     "permission_denied": "This call was not allowed, so nothing was started.",
-    "approval_expired": "Nobody allowed this call in time, so nothing was started.",
+    "approval_expired": "The question about this call was closed without a yes, so nothing was started.",
     "fenced": "An earlier call may have happened, and this write waits for it. Nothing was started.",
     "confirmed_effect": "This very action already happened, as was stated about an earlier call. "
     "It was not run a second time; if it is wanted again, ask the person.",

@@ -55,7 +55,11 @@ NOT_RUN: Mapping[str, Texts] = {
     ),
     "permission_denied": ("permission was not given", "没有得到许可", "沒有得到許可"),
     "nobody_to_ask": ("nobody to ask", "没有人可以询问", "沒有人可以詢問"),
-    "approval_expired": ("the permission was for other arguments or is too old", "许可已过期", "許可已過期"),
+    "approval_expired": (
+        "the question was withdrawn or ran out before a yes",
+        "询问在得到同意之前已撤回或过期",
+        "詢問在得到同意之前已撤回或過期",
+    ),
     "fenced": (
         "an earlier call may have reached the same place",
         "先前的调用可能已到达同一处",

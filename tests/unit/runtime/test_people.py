@@ -49,7 +49,7 @@ class Person:
         ("withdrawn", "approval_expired"),
     ],
 )
-def test_tr_171_every_verdict_is_durable_and_only_approved_lets_pass(
+def test_tr_171_ux_42_every_verdict_is_durable_and_told_and_only_approved_lets_pass(
     verdict: str, reason: str | None
 ) -> None:
     async def main(sim: Simulation) -> None:
@@ -62,6 +62,8 @@ def test_tr_171_every_verdict_is_durable_and_only_approved_lets_pass(
         assert approval["argumentDigest"] == receipt.argument_digest
         if reason is None:
             assert (receipt.approval or {})["argumentDigest"] == receipt.argument_digest, "consumed in D6"
+        elif reason == "approval_expired":
+            assert result_of(receipt).text.endswith(f"Reason: {verdict}"), "never anything vaguer"
 
     play(main)
 
