@@ -225,6 +225,15 @@ class Stage:
         self.output: dict[str, str] = {}
         self._attack()
 
+    @property
+    def python(self) -> Path:
+        """The interpreter under a name that no shell line divides."""
+        path = self.folder / "python"
+        if not path.exists():
+            path.write_text(f'#!/bin/sh\nexec {_quoted(sys.executable)} "$@"\n')
+            path.chmod(0o755)
+        return path
+
     def _killed(self) -> str:
         world = self.world
         command = "touch started; sleep 300; echo x >> out.txt"
@@ -272,7 +281,7 @@ class Stage:
         if attack.tool == "recovery":
             return {"name": "recovery", "args": {**attack.arguments, "attempt": self.live}}
         words = {
-            "SUREFOOT_HOME": str(self.world.home / "sf"), "HOME": str(self.world.home), "PY": sys.executable,
+            "SUREFOOT_HOME": str(self.world.home / "sf"), "HOME": str(self.world.home), "PY": str(self.python),
             "LIVE": self.live, "IDLE": self.idle, "OUT": str(out), "PTY": str(self.folder / "terminal.py"),
             "IDLE_SESSION": self.idle_session, "SESSION": session, "SHORT": f"ses_{session[-4:]}", "ELSEWHERE": str(self.elsewhere),
             "LIVE_SEEN": self.seen[self.live], "LIVE_CODE": code_of(self.live, self.seen[self.live]),
