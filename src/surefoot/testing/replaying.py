@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surefoot.core.history import AssistantWords, Message
 from surefoot.core.model import EffectClass, Kind
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import this_process
@@ -165,9 +166,30 @@ class Stand:
         """How many calls were started, by their receipts."""
         return sum(1 for receipt in self.crew.session.book if receipt.started_at is not None)
 
+    async def history(self) -> list[Message]:
+        """What was said so far, as the next request is made from it."""
+        return list(await self.crew.controller.incidents.records.messages())
+
+    def frozen(self, history: Sequence[Message], peer: Peer | None = None) -> dict[str, Any]:
+        """The request that would be sent for this history."""
+        model = endpoint_model(Client(), self.emulator, peer or self.peer, self.tools())
+        return dict(model.freeze(history).body)
+
     async def records(self) -> list[Any]:
         """The incident entries, oldest first."""
         return await self.crew.entries(Kind.INCIDENT)
+
+
+def open_loop(history: Sequence[Message]) -> list[Message]:
+    """The history up to the newest result: a tool loop whose answer is still to come."""
+    last = max(n for n, one in enumerate(history) if not isinstance(one, AssistantWords))
+    return list(history[: last + 1])
+
+
+def parts(body: Mapping[str, Any]) -> list[Any]:
+    """Messages or input items of a request."""
+    found: list[Any] = body.get("messages", body.get("input"))
+    return found
 
 
 def contract_of(peer: Peer) -> contracts.Contract:

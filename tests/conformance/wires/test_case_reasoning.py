@@ -17,11 +17,10 @@ import pytest
 
 from surefoot.core.history import AssistantWords, Message
 from surefoot.core.model import TurnStatus
-from surefoot.providers.client import Client
 from surefoot.providers.diagnosis import diagnose
 from surefoot.providers.rules import check
 from surefoot.testing.emulator.server import Emulator
-from surefoot.testing.replaying import Peer, Stand, contract_of, endpoint_model, refusal
+from surefoot.testing.replaying import Peer, Stand, contract_of, open_loop, parts, refusal
 
 DEEPSEEK = Peer("chat", "deepseek", "deepseek/chat")
 DEEPSEEK_RESPONSES = Peer("responses", "deepseek", "deepseek/responses")
@@ -43,12 +42,6 @@ def by_name(peer: Peer) -> str:
 
 def bodies(emulator: Emulator) -> list[Any]:
     return [entry.json() for entry in emulator.requests()]
-
-
-def parts(body: Mapping[str, Any]) -> list[Any]:
-    """Messages or input items of a request."""
-    found: list[Any] = body.get("messages", body.get("input"))
-    return found
 
 
 def reasoning(body: Mapping[str, Any]) -> list[Any]:
@@ -77,22 +70,6 @@ def visible(body: Mapping[str, Any]) -> str:
             if block.get("type") not in ("thinking", "redacted_thinking"):
                 found.append(json.dumps(block, ensure_ascii=False))
     return "\n".join(found)
-
-
-async def messages(stand: Stand) -> list[Message]:
-    return list(await stand.crew.controller.incidents.records.messages())
-
-
-def frozen(stand: Stand, history: Sequence[Message], peer: Peer | None = None) -> dict[str, Any]:
-    """The request that would be sent for this history."""
-    model = endpoint_model(Client(), stand.emulator, peer or stand.peer, stand.tools())
-    return dict(model.freeze(history).body)
-
-
-def open_loop(history: Sequence[Message]) -> list[Message]:
-    """The history up to the newest result: a tool loop whose answer is still to come."""
-    last = max(n for n, one in enumerate(history) if not isinstance(one, AssistantWords))
-    return list(history[: last + 1])
 
 
 def edited(history: Sequence[Message], change: Any) -> list[Message]:
@@ -124,10 +101,10 @@ async def test_case_r01_r10_reasoning_returns_beside_text_and_call_at_the_first_
         assert (asked["content"] or "", asked["reasoning_content"]) == (text, ODD)
         assert [one["function"]["name"] for one in asked["tool_calls"]] == ["pay"]
         # A copy that lost it on the way is refused; the next request is made of what was stored.
-        history = open_loop(await messages(stand))
-        lost = frozen(stand, history)
+        history = open_loop(await stand.history())
+        lost = stand.frozen(history)
         del lost["messages"][2]["reasoning_content"]
-        assert refusal(peer, lost) and refusal(peer, frozen(stand, history)) == ()
+        assert refusal(peer, lost) and refusal(peer, stand.frozen(history)) == ()
 
 
 @pytest.mark.parametrize(
@@ -142,7 +119,7 @@ async def test_case_r02_pr_78_a_generic_contract_keeps_the_field_of_the_host_to_
         emulator.script([{**LOOK, "thinking": ODD}, {**LOOK, "thinking": "Again."}, DONE])
         end = await stand.crew.controller.submit("Look.")
         assert (end.status, stand.statuses()) == (TurnStatus.COMPLETED, [200, 200, 200])
-        stored = [one.raw for one in await messages(stand) if isinstance(one, AssistantWords)]
+        stored = [one.raw for one in await stand.history() if isinstance(one, AssistantWords)]
         sent = [one[field] for one in bodies(emulator)[-1]["messages"] if one["role"] == "assistant"]
         assert sent == [raw[field] for raw in stored[:2]]
         texts = ["".join(part["text"] for part in one) if isinstance(one, list) else one for one in sent]
@@ -173,11 +150,11 @@ async def test_case_r04_wc_3_the_contract_decides_what_returns_and_no_name_of_a_
     async with Emulator() as emulator, Stand(emulator, DEEPSEEK, tmp_path) as stand:
         emulator.script([LOOK, DONE])
         await stand.crew.controller.submit("Look.")
-        history = await messages(stand)
+        history = await stand.history()
         made = []
         for name in ("deepseek-reasoner", "gpt-5", "claude-opus", "my-own"):
             peer = dataclasses.replace(DEEPSEEK, model=name)
-            body = frozen(stand, history, peer)
+            body = stand.frozen(history, peer)
             assert body.pop("model") == name and refusal(peer, {**body, "model": name}) == ()
             made.append(json.dumps(body, ensure_ascii=False))
         assert len(set(made)) == 1 and reasoning(json.loads(made[0])) == ["I look first.", "So."]
@@ -213,7 +190,7 @@ async def test_case_r06_left_out_reasoning_is_asked_for_once_more_and_never_copi
         assert shas[2] == shas[3] and len(set(shas)) == 4, "one equal request, no more"
         assert reasoning(bodies(emulator)[-1]) == ["I look first.", "So.", ""]
         assert stand.world.count("a") == 1
-        stored = [one.raw for one in await messages(stand) if isinstance(one, AssistantWords)]
+        stored = [one.raw for one in await stand.history() if isinstance(one, AssistantWords)]
         assert "reasoning_content" not in stored[2]
 
 
@@ -258,7 +235,7 @@ async def test_case_r08_an_empty_placeholder_is_sent_only_where_it_is_declared(
         emulator.assert_fired()
         assert all("reasoning_content" not in one for body in bodies(emulator) for one in parts(body))
         assert stand.world.count("a") == 1
-        unrepaired = frozen(stand, open_loop(await messages(stand)))
+        unrepaired = stand.frozen(open_loop(await stand.history()))
         assert "reasoning_content" not in json.dumps(unrepaired) and refusal(MIMO, unrepaired) == ("MI-01",)
         card = await stand.crew.controller.incidents.card()
         assert card is not None and card["rules"] == ["MI-01"] and "change_settings" in card["ways"]
@@ -329,7 +306,7 @@ async def test_case_r13_missing_reasoning_and_a_picture_in_a_result_are_two_faul
     async with Emulator() as emulator, Stand(emulator, MIMO, tmp_path) as stand:
         emulator.script([LOOK, DONE])
         await stand.crew.controller.submit("Look.")
-        body = frozen(stand, open_loop(await messages(stand)))
+        body = stand.frozen(open_loop(await stand.history()))
         del body["messages"][2]["reasoning_content"]
         body["messages"][3]["content"] = PICTURE
         found = {one.rule: one.kind for one in check(body, contract_of(MIMO))}
@@ -384,11 +361,11 @@ async def test_case_r14_or_03_a_call_whose_reasoning_is_lost_goes_unlinked_under
         emulator.assert_fired()
         assert (end.status, stand.statuses()) == (TurnStatus.COMPLETED, [200, 400, 200])
         assert emulator.requests()[1].rules == ["OR-03"] and stand.world.count("a") == 1
-        history = await messages(stand)
-        whole = frozen(stand, history)
+        history = await stand.history()
+        whole = stand.frozen(history)
         assert [one["id"][:3] for one in parts(whole) if "id" in one] == ["rs_", "fc_", "rs_", "msg"]
         poorer = edited(history, without_reasoning)
-        body = frozen(stand, poorer)
+        body = stand.frozen(poorer)
         assert all("id" not in one for one in parts(body)) and refusal(OPENAI, body) == ()
         calls = [one["call_id"] for one in parts(body) if one.get("type") == "function_call"]
         assert calls == [one["call_id"] for one in parts(whole) if one.get("type") == "function_call"]
@@ -400,13 +377,13 @@ async def test_case_r15_or_04_a_message_and_the_reasoning_before_it_travel_as_a_
         for number in range(3):
             await stand.crew.controller.submit(f"Turn {number}.")
         assert stand.statuses() == [200] * 3
-        history = await messages(stand)
-        pairs = frozen(stand, history)
+        history = await stand.history()
+        pairs = stand.frozen(history)
         kinds = [one.get("type", one.get("role")) for one in parts(pairs)]
         assert kinds == ["user", "reasoning", "message"] * 3
         lost = {**pairs, "input": [one for one in parts(pairs) if one.get("type") != "reasoning"]}
         assert refusal(OPENAI, lost) == ("OR-04",) and refusal(OPENAI, pairs) == ()
-        assert frozen(stand, history) == pairs, "the next request is made of what was stored"
+        assert stand.frozen(history) == pairs, "the next request is made of what was stored"
 
 
 async def test_case_r16_or_11_after_a_change_of_model_the_whole_input_is_sent_and_no_chain(
@@ -441,9 +418,9 @@ async def test_case_r17_r18_or_05_a_service_that_keeps_nothing_gets_whole_items_
             for one in parts(body):
                 assert one.get("type") != "item_reference"
                 assert one.get("type") != "reasoning" or one["encrypted_content"]
-        history = await messages(stand)
+        history = await stand.history()
         unsealed = edited(history, without_ciphertext)
-        body = frozen(stand, unsealed)
+        body = stand.frozen(unsealed)
         assert refusal(OPENAI, body) == () and len(issued_ids(history)) == 8
         text = json.dumps(body)
         assert not any(identity in text for identity in issued_ids(history)), "an id alone names nothing"
@@ -493,7 +470,7 @@ async def test_case_r33_an_11_thinking_switched_off_in_the_loop_leaves_it_out_an
         begun = len(emulator.requests())
         off = dataclasses.replace(CLAUDE, effort="none")
         async with Stand(emulator, off, tmp_path, new=False) as stand:
-            history = await messages(stand)
+            history = await stand.history()
             emulator.script([{"text": "Paid."}])
             end = await stand.crew.controller.go_on()
             assert end.status is TurnStatus.COMPLETED and stand.statuses()[begun:] == [200]
@@ -502,8 +479,8 @@ async def test_case_r33_an_11_thinking_switched_off_in_the_loop_leaves_it_out_an
         assert sent["thinking"] == {"type": "disabled"} and reasoning(sent) == [None]
         assert "I pay." not in json.dumps(sent)
         async with Stand(emulator, CLAUDE, tmp_path, new=False) as stand:
-            assert (await messages(stand))[: len(history)] == history, "the stored history is untouched"
-            again = frozen(stand, history)
+            assert (await stand.history())[: len(history)] == history, "the stored history is untouched"
+            again = stand.frozen(history)
             assert reasoning(again) == ["I pay."] and refusal(CLAUDE, again) == ()
             emulator.script([DONE])
             await stand.crew.controller.submit("And now?")
@@ -533,10 +510,10 @@ async def test_case_r34_an_12_pr_51_reasoning_never_becomes_words_that_a_model_r
             assert end.status is TurnStatus.COMPLETED
         emulator.assert_fired()
         assert set(stand.statuses()) == {200}
-        stored = [one for one in await messages(stand) if isinstance(one, AssistantWords)]
+        stored = [one for one in await stand.history() if isinstance(one, AssistantWords)]
         assert "I look first." in json.dumps(stored[0].raw), "it is kept for display"
         for other in (peer, CLAUDE, DEEPSEEK, OPENAI, DEEPSEEK_RESPONSES):
-            body = frozen(stand, await messages(stand), dataclasses.replace(other, endpoint="elsewhere"))
+            body = stand.frozen(await stand.history(), dataclasses.replace(other, endpoint="elsewhere"))
             assert "I look first." not in visible(body)
         for body in bodies(emulator):
             assert "I look first." not in visible(body)

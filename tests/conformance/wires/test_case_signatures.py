@@ -19,7 +19,6 @@ import pytest
 from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGiven, UserWords
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import TurnStatus
-from surefoot.providers.client import Client
 from surefoot.providers.diagnosis import diagnose
 from surefoot.providers.port import ModelRequest
 from surefoot.providers.projection import WIRES, project
@@ -27,7 +26,7 @@ from surefoot.providers.shaping import body_bytes
 from surefoot.testing.emulator.bindings import Issue, prefix_of
 from surefoot.testing.emulator.issuing import account_of
 from surefoot.testing.emulator.server import Emulator
-from surefoot.testing.replaying import Peer, Stand, contract_of, endpoint_model, refusal
+from surefoot.testing.replaying import Peer, Stand, contract_of, open_loop, parts, refusal
 
 OPENAI = Peer("responses", "openai", "openai/responses", effort="low")
 CLAUDE = Peer("anthropic", "anthropic", "anthropic/anthropic", effort="low")
@@ -38,12 +37,6 @@ ODD = 'Hm… “ä” \u2028 é \\ "x" </think>  \t end \n'
 LOOK = {"thinking": "I look first.", "calls": [{"name": "look", "args": {"label": "a"}}]}
 PAY = {"thinking": "I pay.", "calls": [{"name": "pay", "args": {"label": "a"}}]}
 DONE = {"text": "Done.", "thinking": "So."}
-
-
-def parts(body: Mapping[str, Any]) -> list[Any]:
-    """Messages or input items of a request."""
-    found: list[Any] = body.get("messages", body.get("input"))
-    return found
 
 
 def carriers(body: Mapping[str, Any]) -> list[Any]:
@@ -66,27 +59,11 @@ def carriers(body: Mapping[str, Any]) -> list[Any]:
     return found
 
 
-async def history_of(stand: Stand) -> list[Message]:
-    return list(await stand.crew.controller.incidents.records.messages())
-
-
 def stored(history: Sequence[Message]) -> list[Any]:
     """Every carrier that the ledger holds, in order."""
     return [
         one for message in history if isinstance(message, AssistantWords) for one in carriers(message.raw)
     ]
-
-
-def frozen(stand: Stand, history: Sequence[Message], peer: Peer | None = None) -> dict[str, Any]:
-    """The request that would be sent for this history."""
-    model = endpoint_model(Client(), stand.emulator, peer or stand.peer, stand.tools())
-    return dict(model.freeze(history).body)
-
-
-def open_loop(history: Sequence[Message]) -> list[Message]:
-    """The history up to the newest result: a tool loop whose answer is still to come."""
-    last = max(n for n, one in enumerate(history) if not isinstance(one, AssistantWords))
-    return list(history[: last + 1])
 
 
 def told(stand: Stand) -> list[Any]:
@@ -111,7 +88,7 @@ async def test_case_r19_or_07_a_refused_ciphertext_gets_one_equal_request_and_is
         assert told(stand) == [{"R11": 1}] and len(await stand.records()) == 2
         await stand.crew.controller.submit("Look.")
         assert stand.statuses()[4:] == [200, 200]
-        kept = stored(await history_of(stand))
+        kept = stored(await stand.history())
         assert len(kept) == 4 and kept[0] == carriers(first.json())[0], "it stays in the ledger"
         assert carriers(emulator.requests()[-1].json()) == kept[1:3], "later ones return"
 
@@ -153,10 +130,10 @@ async def test_case_r20_a_second_account_is_a_second_endpoint_and_gets_no_cipher
             emulator.script([LOOK, DONE])
             end = await stand.crew.controller.submit("Look.")
             assert (end.status, stand.statuses()) == (TurnStatus.COMPLETED, [200] * 4)
-            kept = stored(await history_of(stand))
+            kept = stored(await stand.history())
             assert [carriers(entry.json()) for entry in emulator.requests()[2:]] == [[], kept[2:3]]
             assert refusal(OPENAI, emulator.requests()[-1].json()) == ("OR-07",), "nor the other way round"
-            made = project(await history_of(stand), Book(), contract_of(other), request=_request(other, ()))
+            made = project(await stand.history(), Book(), contract_of(other), request=_request(other, ()))
             assert [rid for rid, _ in made.repairs].count("R11") == 2, "what is left out is told"
 
 
@@ -179,9 +156,9 @@ async def test_case_r21_an_07_thinking_of_the_latest_message_returns_byte_for_by
         assert stand.statuses() == [200] * 4
         exact = json.dumps(ODD, ensure_ascii=False).encode()
         assert all(exact in entry.body for entry in emulator.requests()[1:])
-        history = await history_of(stand)
+        history = await stand.history()
         assert carriers(emulator.requests()[-1].json()) == stored(history)[:3]
-        changed = frozen(stand, open_loop(history[:-2]))
+        changed = stand.frozen(open_loop(history[:-2]))
         block = parts(changed)[3]["content"][0]
         block["thinking"] = block["thinking"].rstrip()
         assert refusal(peer, changed) == ("AN-07",)
@@ -214,18 +191,18 @@ async def test_case_r22_an_08_a_signature_changed_by_one_byte_is_refused_and_res
     async with Emulator() as emulator, Stand(emulator, CLAUDE, tmp_path) as stand:
         emulator.script([PAY, DONE])
         await stand.crew.controller.submit("Pay.")
-        history = await history_of(stand)
-        body = frozen(stand, open_loop(history))
+        history = await stand.history()
+        body = stand.frozen(open_loop(history))
         block = parts(body)[1]["content"][0]
         right = block["signature"]
         for place in (3, len(right) // 2, len(right) - 1):
             block["signature"] = right[:place] + ("A" if right[place] != "A" else "B") + right[place + 1 :]
             assert refusal(CLAUDE, body) == ("AN-08",)
-        again = frozen(stand, open_loop(history))
+        again = stand.frozen(open_loop(history))
         assert carriers(again) == [right] and refusal(CLAUDE, again) == ()
         elsewhere = dataclasses.replace(CLAUDE, model="another")
-        assert carriers(frozen(stand, history, elsewhere)) == [], "only its own model reads it"
-        assert carriers(frozen(stand, history)) == stored(history)
+        assert carriers(stand.frozen(history, elsewhere)) == [], "only its own model reads it"
+        assert carriers(stand.frozen(history)) == stored(history)
 
 
 async def test_case_r22_a_refused_signature_ends_no_turn_and_repeats_no_effect(tmp_path: Path) -> None:
@@ -237,7 +214,7 @@ async def test_case_r22_a_refused_signature_ends_no_turn_and_repeats_no_effect(t
         emulator.assert_fired()
         assert (end.status, stand.statuses()) == (TurnStatus.COMPLETED, [200, 400, 200])
         assert stand.world.count("a") == 1 and len(told(stand)) == 1
-        kept = stored(await history_of(stand))
+        kept = stored(await stand.history())
         assert kept[0] == carriers(emulator.requests()[1].json())[0], "the store has what was issued"
 
 
@@ -246,7 +223,7 @@ async def test_case_r23_an_08_on_another_cloud_the_blocks_are_left_out_as_a_set(
         async with Stand(emulator, CLAUDE, tmp_path) as stand:
             emulator.script([LOOK, PAY, DONE])
             await stand.crew.controller.submit("Pay.")
-            mine = await history_of(stand)
+            mine = await stand.history()
         cloud = dataclasses.replace(
             CLAUDE, contract="compat/anthropic", endpoint="cloud", model="cloud.claude"
         )
@@ -255,10 +232,10 @@ async def test_case_r23_an_08_on_another_cloud_the_blocks_are_left_out_as_a_set(
             end = await stand.crew.controller.submit("Look.")
             assert (end.status, stand.statuses()) == (TurnStatus.COMPLETED, [200] * 5)
             first, second = (entry.json() for entry in emulator.requests()[3:])
-            history = await history_of(stand)
+            history = await stand.history()
             assert carriers(first) == [] and carriers(second) == stored(history)[3:4]
             assert history[: len(mine)] == mine, "each block stays stored with its signature"
-            assert len(stored(mine)) == 3 and carriers(frozen(stand, mine, CLAUDE)) == stored(mine)
+            assert len(stored(mine)) == 3 and carriers(stand.frozen(mine, CLAUDE)) == stored(mine)
 
 
 async def test_case_r24_an_09_the_prefix_a_block_is_bound_to_never_changes_by_itself(tmp_path: Path) -> None:
@@ -291,7 +268,7 @@ async def test_case_r24_an_09_after_another_system_text_the_blocks_are_left_out_
                 assert end.status is TurnStatus.COMPLETED
             assert stand.statuses()[2:] == [400, 200, 200, 200] and emulator.requests()[2].rules == ["AN-09"]
             assert told(stand) == [{"R11": 2}]
-            kept = stored(await history_of(stand))
+            kept = stored(await stand.history())
         assert len(kept) == 5, "they stay in the ledger"
         assert [carriers(entry.json()) for entry in emulator.requests()[3:]] == [[], kept[2:3], kept[2:4]]
 
@@ -338,12 +315,12 @@ async def test_case_r25_an_09_all_thinking_of_a_turn_stays_in_the_request(tmp_pa
         emulator.script([LOOK, {**LOOK, "thinking": "Again."}, PAY, DONE])
         end = await stand.crew.controller.submit("Pay.")
         assert (end.status, stand.statuses()) == (TurnStatus.COMPLETED, [200] * 4)
-        history = open_loop(await history_of(stand))
-        body = frozen(stand, history)
+        history = open_loop(await stand.history())
+        body = stand.frozen(history)
         assert carriers(body) == stored(history) and len(carriers(body)) == 3
         del parts(body)[1]["content"][0]
         assert refusal(BOUND, body) == ("AN-09",)
-        assert refusal(BOUND, frozen(stand, history)) == ()
+        assert refusal(BOUND, stand.frozen(history)) == ()
 
 
 # --- thought signatures beside a call --------------------------------------------------------
@@ -356,7 +333,7 @@ async def test_case_r26_ge_01_the_field_beside_a_call_returns_and_a_refusal_in_a
         emulator.script([LOOK, PAY, DONE, LOOK, DONE])
         end = await stand.crew.controller.submit("Pay.")
         assert (end.status, stand.statuses()) == (TurnStatus.COMPLETED, [200, 200, 200])
-        kept = stored(await history_of(stand))
+        kept = stored(await stand.history())
         assert carriers(emulator.requests()[-1].json()) == kept and len(kept) == 2 and all(kept)
         gone = [{"path": ["messages", 8, "tool_calls", 0, "extra_content"], "remove": True}]
         emulator.fault(match={"nth": 5}, tamper_request=gone)
@@ -394,7 +371,7 @@ async def test_case_r27_ge_01_a_signature_survives_a_router_the_ledger_and_a_res
             end = await stand.crew.controller.go_on()
             assert (end.status, stand.statuses()) == (TurnStatus.COMPLETED, [200, 200, 401, 200])
             sent = emulator.requests()[-1].json()
-            assert carriers(sent) == stored(await history_of(stand)) and len(carriers(sent)) == 2
+            assert carriers(sent) == stored(await stand.history()) and len(carriers(sent)) == 2
             assert STAND_IN not in carriers(sent) and told(stand) == []
             for message in parts(sent):
                 for call in message.get("tool_calls", ()):
@@ -577,7 +554,7 @@ async def test_case_r29_rt_04_a_backend_that_changed_inside_the_loop_is_told_and
         assert stand.world.count("a") == 1 and len(told(stand)) == 1
         [record, _] = [json.loads(one.payload["record"]) for one in await stand.records()]
         assert record["kind"] == "replay_signature" and record["state"] == "consumed"
-        history = await history_of(stand)
+        history = await stand.history()
         assert carriers(emulator.requests()[-1].json())[-1] == stored(history)[1], "what is its own returns"
 
 
@@ -594,6 +571,6 @@ async def test_case_r29_ge_02_a_backend_is_its_endpoint_and_gets_the_stand_in_fo
             emulator.script([LOOK, DONE])
             end = await stand.crew.controller.go_on()
             assert (end.status, stand.statuses()) == (TurnStatus.COMPLETED, [200, 401, 200, 200])
-            kept = stored(await history_of(stand))
+            kept = stored(await stand.history())
             assert carriers(emulator.requests()[2].json()) == [STAND_IN]
             assert carriers(emulator.requests()[3].json()) == [STAND_IN, kept[1]]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from surefoot.testing.emulator.bending import as_input, bent_calls, bent_thinking
+from surefoot.testing.emulator.bending import as_input, bent_calls, bent_finish, bent_thinking
 from surefoot.testing.emulator.bodies import dumped
 from surefoot.testing.emulator.issuing import Token, bent, seal, sha
 from surefoot.testing.emulator.scripts import Spoken
@@ -48,10 +48,8 @@ class BedrockReply:
     @property
     def finish(self) -> str | None:
         """The stop reason: a fault's, the script's, or the usual one."""
-        word = self.action.get("finish", self.spoken.finish)
-        if word is None:
-            return None if "finish" in self.action else ("tool_use" if self.calls else "end_turn")
-        return _FINISH.get(str(word), str(word))
+        usual = "tool_use" if self.calls else "end_turn"
+        return bent_finish(self.spoken.finish, self.action, usual=usual, words=_FINISH)
 
     def as_json(self) -> bytes:
         """The reply in one piece, the only form of this wire."""

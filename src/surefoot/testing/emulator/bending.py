@@ -1,13 +1,13 @@
 """Pure. What the knobs of calls and reasoning do to a reply, on every wire.
 
-Owns: bent ids, names, arguments and thinking, and how a text falls into pieces.
+Owns: bent ids, names, arguments, thinking and finish words, and how a text falls into pieces.
 Does not own: the form of a reply (`replies` and its siblings).
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 _PIECE = 16
@@ -23,6 +23,16 @@ def bent_calls(calls: Sequence[dict[str, Any]], action: dict[str, Any]) -> list[
     if keep is not None and bent:
         bent[-1]["arguments"] = str(bent[-1]["arguments"])[: int(keep)]
     return bent
+
+
+def bent_finish(
+    scripted: str | None, action: dict[str, Any], *, usual: str, words: Mapping[str, str]
+) -> str | None:
+    """A fault's finish word, else the script's, else the usual one; `words` are how a wire says those of scripts."""
+    word = action.get("finish", scripted)
+    if word is None:
+        return None if "finish" in action else usual
+    return words.get(str(word), str(word))
 
 
 def bent_thinking(thinking: str, action: dict[str, Any]) -> str | None:

@@ -11,7 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from surefoot.testing.emulator.bending import STREAM_ERROR, as_input, bent_calls, bent_thinking, pieces
+from surefoot.testing.emulator.bending import (
+    STREAM_ERROR,
+    as_input,
+    bent_calls,
+    bent_finish,
+    bent_thinking,
+    pieces,
+)
 from surefoot.testing.emulator.bodies import Refusal, dumped, error_object
 from surefoot.testing.emulator.hosted import gemini_grounding
 from surefoot.testing.emulator.scripts import Spoken
@@ -51,10 +58,7 @@ class GeminiReply:
     @property
     def finish(self) -> str | None:
         """The finish reason: a fault's, the script's, or the usual one; a reply with calls stops like any other."""
-        word = self.action.get("finish", self.spoken.finish)
-        if word is None:
-            return None if "finish" in self.action else "STOP"
-        return _FINISH.get(str(word), str(word))
+        return bent_finish(self.spoken.finish, self.action, usual="STOP", words=_FINISH)
 
     def as_json(self) -> bytes:
         """The reply in one piece."""
