@@ -20,6 +20,8 @@ from surefoot.surfaces.cli.configs import published_schema
 SUREFOOT = [sys.executable, "-c", "from surefoot.surfaces.cli import main; main()"]
 SECONDS = 120.0
 IDLE_START_SECONDS = 0.015
+BUSY = 4
+"""How many times longer than on an idle machine a thing may take before it counts as late."""
 """A bare interpreter without `site`, on an idle core."""
 
 
@@ -114,8 +116,11 @@ def slowness() -> float:
 
 
 def within(bound_seconds: float, took_seconds: float) -> bool:
-    """Whether something kept its bound, by the clock or by what the clock is worth on this machine just now."""
-    return took_seconds <= bound_seconds or took_seconds <= bound_seconds * slowness()
+    """Whether something kept its bound, with room for what a neighbour on the machine takes meanwhile.
+
+    A test tells a bound that is kept from one that is not there at all; `make bench` prints the seconds.
+    """
+    return took_seconds <= bound_seconds * BUSY or took_seconds <= bound_seconds * BUSY * slowness()
 
 
 def wait_for(condition: Callable[[], bool], seconds: float = SECONDS) -> None:

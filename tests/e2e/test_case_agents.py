@@ -21,7 +21,7 @@ from surefoot.surfaces.cli.guard import left_raw
 
 WORK = {"calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; touch ended"}}]}
 DONE = {"text": "Done."}
-PROMPT_SECONDS = 20.0
+PROMPT_SECONDS = 90.0
 
 
 def listed(world: World) -> tuple[int, float]:

@@ -155,7 +155,7 @@ class SinkVerifier:
         """Present with proof, or absent; absence is fenced when the executor has ended."""
         self._seams.reach("verifier[sink].look")
         query = urllib.parse.quote(key)
-        with urllib.request.urlopen(f"{self._url}/effects?key={query}", timeout=5) as reply:
+        with urllib.request.urlopen(f"{self._url}/effects?key={query}", timeout=60) as reply:
             found = json.load(reply)
         if found:
             return Observation(
@@ -180,7 +180,7 @@ def _sink_tool(name: str, kind: EffectClass, spec: ChildSpec, seams: Seams) -> T
 
     def body(live: LiveAttempt, arguments: Arguments) -> Outcome | str:
         if kind is EffectClass.READ_ONLY:
-            with urllib.request.urlopen(f"{url}/count", timeout=10) as reply:
+            with urllib.request.urlopen(f"{url}/count", timeout=60) as reply:
                 return f"the sink holds {json.load(reply)['count']} effects"
         seams.reach(f"tool[{name}].before_effect")
         try:
@@ -381,7 +381,7 @@ async def _rewrite(how: str, controller: Controller, app: App, faults: Faults) -
 async def _until_nothing_is_open(controller: Controller) -> None:
     changed = asyncio.Event()
     controller.session.watch(lambda _: changed.set())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(90):
         while controller.session.book.open():
             changed.clear()
             await changed.wait()

@@ -119,7 +119,7 @@ class Started:
     trace: Path
     nursery: Nursery
 
-    def until_seam(self, name: str, *, seconds: float = 20.0) -> None:
+    def until_seam(self, name: str, *, seconds: float = 90.0) -> None:
         """Return when the child has passed a seam. Raises `TimeoutError`."""
         until = time.monotonic() + seconds
         while name not in read_trace(self.trace)[0]:
@@ -237,7 +237,7 @@ def supervisors(directory: Path) -> list[int]:
     return found
 
 
-def end_leftovers(directory: Path, *, seconds: float = 10.0, below: bool = False) -> list[int]:
+def end_leftovers(directory: Path, *, seconds: float = 60.0, below: bool = False) -> list[int]:
     """Kill what is left of children run in this directory; gives the pids. Raises `TimeoutError`."""
     ended = leftovers(directory, below=below)
     until = time.monotonic() + seconds

@@ -83,7 +83,7 @@ class Ran:
 def isolation() -> tuple[str, ...]:
     """The words before a command that give it name spaces of its own; none where they are refused."""
     try:
-        found = subprocess.run([*_ISOLATED, "true"], capture_output=True, timeout=10, check=False)
+        found = subprocess.run([*_ISOLATED, "true"], capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ()
     return _ISOLATED if found.returncode == 0 else ()

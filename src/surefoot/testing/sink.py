@@ -330,7 +330,7 @@ class Sink:
 
     def state(self) -> dict[str, Any]:
         """`waiting` (requests held now), `requests` (seen so far), `pid` and the switches."""
-        with urllib.request.urlopen(self.url + "/state", timeout=10) as reply:
+        with urllib.request.urlopen(self.url + "/state", timeout=60) as reply:
             return dict(json.load(reply))
 
 

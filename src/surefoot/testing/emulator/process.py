@@ -90,7 +90,7 @@ class EmulatorProcess:
             return read_log(self.log_path)
         return [entry_from_json(item) for item in self._get("log")]
 
-    def wait_for_requests(self, count: int, *, seconds: float = 15) -> None:
+    def wait_for_requests(self, count: int, *, seconds: float = 90) -> None:
         """Return when so many requests have arrived. Raises `TimeoutError`."""
         until = time.monotonic() + seconds
         while len(self.requests()) < count:
@@ -105,5 +105,5 @@ class EmulatorProcess:
             raise FaultNotFired(f"these faults never fired: {silent!r}")
 
     def _get(self, name: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}/_ctl/{name}", timeout=10) as reply:
+        with urllib.request.urlopen(f"{self.url}/_ctl/{name}", timeout=60) as reply:
             return json.load(reply)

@@ -124,13 +124,13 @@ class Emulator:
         """The requests for a model that arrived, oldest first."""
         return [e for e in self.log.entries if session is None or e.session == session]
 
-    async def wait_for_requests(self, count: int, *, session: str | None = None, seconds: float = 10) -> None:
+    async def wait_for_requests(self, count: int, *, session: str | None = None, seconds: float = 90) -> None:
         """Return when so many requests have arrived. Raises `TimeoutError`."""
         async with asyncio.timeout(seconds):
             while len(self.requests(session)) < count:
                 await self.log.changed()
 
-    async def wait_until_held(self, seconds: float = 10) -> None:
+    async def wait_until_held(self, seconds: float = 90) -> None:
         """Return when a reply is stalled or delayed. Raises `TimeoutError`."""
         async with asyncio.timeout(seconds):
             await self.waiting.until_held()
