@@ -35,6 +35,8 @@ PROGRESS_SECONDS = 5.0
 HANGS_SECONDS = 60.0
 WHOLE_SECONDS = 30.0
 GROWTH = 1.5
+CALLS_GROWTH = 1.05
+"""Narrower than the bound of time, because a count has no noise: one more look at every receipt shows."""
 
 
 @pytest.fixture(autouse=True)
@@ -213,7 +215,7 @@ async def test_pr_91_121_rounds_make_121_requests_within_their_time_and_do_not_s
     assert len(list((tmp_path / "project/notes").iterdir())) == ROUNDS
     assert within(WHOLE_SECONDS, whole) and within(PROGRESS_SECONDS, rounds.longest_seconds)
     assert rounds.asked >= 2 * ROUNDS, "what a longer request costs is left out"
-    assert growth(differences(rounds.calls)) <= GROWTH, rounds.calls
+    assert growth(differences(rounds.calls)) <= CALLS_GROWTH, rounds.calls
     assert growth(differences(rounds.bytes)) <= GROWTH, rounds.bytes
 
 
