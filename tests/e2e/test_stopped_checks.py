@@ -13,7 +13,7 @@ import pytest
 
 from surefoot.app import Parts, open_app
 from surefoot.config import load_settings
-from surefoot.core.model import Overlay, Receipt, State
+from surefoot.core.model import Kind, Overlay, Receipt, State
 from surefoot.runtime.controller import Controller
 from surefoot.testing.played import PlayedModel
 
@@ -87,6 +87,22 @@ async def test_tr_75_ux_156_a_stopped_check_is_released_by_policy_once_it_is_qui
         await controller.submit("now fix it")
         assert (project / "work/fix.txt").read_text() == "fixed"
         assert controller.actions.snapshot()["statistics"]["released"] == 1
+
+
+async def test_ux_156_whoever_sees_a_check_released_has_been_told_its_line(project: Path) -> None:
+    """The counts of a stop are shown once the call is seen to be released, and the line stands above them."""
+    told: list[str] = []
+    told_at_release: list[int] = []
+    async with opened(project, [RUNS]) as controller:
+        controller.subscribe(lambda notice: told.append(notice.kind))
+        controller.session.watch(
+            lambda entry: (
+                told_at_release.append(told.count("check_stopped")) if entry.kind == Kind.RESOLVED else None
+            )
+        )
+        attempt = (await stopped(controller)).attempt_id
+        await until(controller, lambda: not controller.session.book.is_open(attempt))
+    assert told_at_release == [1] and told.count("check_stopped") == 1
 
 
 async def test_ux_156_with_the_switch_off_the_stopped_check_waits_for_a_person(project: Path) -> None:

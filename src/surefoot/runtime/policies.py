@@ -52,10 +52,14 @@ class Policies:
         return [one for one in found if self._is_a_policys(one)]
 
     def _appended(self, entry: Entry) -> None:
-        if entry.kind not in _NEWS:
-            return
         receipt = self._session.book.get(entry.payload.get("attemptId", ""))
-        if receipt is not None and self._verdict(receipt) is not None:
+        if receipt is None:
+            return
+        if entry.kind == Kind.RESOLVED and entry.payload["resolution"].get("method") == "stopped_check":
+            # Told with the record itself: whoever sees the call decided has its line, and counts after it.
+            shown = {"tool": receipt.tool, "argumentsDisplay": receipt.arguments_display}
+            self.notify(Notice("check_stopped", {"attemptId": receipt.attempt_id, **shown}))
+        if entry.kind in _NEWS and self._verdict(receipt) is not None:
             work = self._settle(receipt.attempt_id)
             self._session.scheduler.spawn(work, f"policy {receipt.attempt_id}")
 
@@ -99,9 +103,6 @@ class Policies:
             await self._session.append(Draft(Kind.RESOLVED, record), judge=still_so)
         except LedgerError:
             return  # it fences on, and a person may lift that
-        if policy == "stopped_check":
-            shown = {"tool": receipt.tool, "argumentsDisplay": receipt.arguments_display}
-            self.notify(Notice("check_stopped", {"attemptId": attempt_id, **shown}))
 
     def _resolution(self, receipt: Receipt, action: str, policy: str) -> dict[str, Any]:
         return {
