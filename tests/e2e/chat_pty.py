@@ -23,6 +23,15 @@ def chat(world: World, *arguments: str, rows: int = 40, columns: int = 90) -> An
     return child
 
 
+def expect_all(child: Any, *patterns: str) -> str:
+    """Wait for lines that tasks of their own write, in whichever order; gives all that stood before the last."""
+    waiting, seen = list(patterns), ""
+    while waiting:
+        waiting.pop(child.expect(waiting))
+        seen += child.before
+    return seen
+
+
 def leave(child: Any) -> int:
     """Ctrl+D; the exit code."""
     child.send("\x04")

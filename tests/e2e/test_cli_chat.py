@@ -10,7 +10,7 @@ import time
 
 import pexpect
 import pytest
-from chat_pty import chat, leave, spawned
+from chat_pty import chat, expect_all, leave, spawned
 from cli_world import World, wait_for, within
 
 DONE = {"text": "All finished."}
@@ -366,9 +366,11 @@ def test_ux_156_a_stopped_test_run_is_one_line_with_no_card_and_exit_0(world: Wo
     child.send("run the tests\r")
     wait_for((world.project / "started").exists)
     child.send("\x1b")
-    child.expect("⊡ pytest: Stopped before its end. It was a check: nothing waits for it.")
-    assert "may have happened" not in child.before and "┌" not in child.before
-    child.expect("stopped: 1 check stopped")
+    line = "⊡ pytest: Stopped before its end. It was a check: nothing waits for it."
+    seen = expect_all(
+        child, line, r"stopped: 1 (check stopped|still ending)"
+    )  # the latter on a machine too busy
+    assert "may have happened" not in seen and "┌" not in seen
     child.send("and now the edit\r")
     child.expect("All finished.")
     child.send("\x04")
