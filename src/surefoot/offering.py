@@ -17,6 +17,7 @@ from typing import Any
 from surefoot.config import Settings, ToolWord
 from surefoot.core.effects import EVERYTHING, Effect
 from surefoot.core.model import EffectClass
+from surefoot.runtime.equipment import BY_ARGUMENTS
 from surefoot.runtime.permission import parse_rule, speaks_of
 from surefoot.runtime.tools import Place, Tool
 from surefoot.settings_hooks import SESSION_EVENTS, HookSetting
@@ -36,7 +37,6 @@ from surefoot.verifiers.files import FilesVerifier
 JUDGES = Judges(shell=lambda command, place: _shell_effect(command, place))
 OWN_WORDS = "settings"
 """The pack that is made of the tables `tools.*` of a settings file."""
-BY_ARGUMENTS = "by arguments"
 UNLISTED = ("Hosted", "Hook")
 """Names of rules for calls that no tool of the list makes: requests with hosted tools, hooks."""
 

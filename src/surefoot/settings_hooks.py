@@ -20,6 +20,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from surefoot.core.model import EffectClass
+
 CALL_EVENTS = ("PreToolUse", "PostToolUse")
 """Events of a call that is about to run or ran."""
 OUTCOME_EVENTS = ("OutcomeUnknown", "OutcomeResolved")
@@ -27,7 +29,7 @@ OUTCOME_EVENTS = ("OutcomeUnknown", "OutcomeResolved")
 SESSION_EVENTS = ("SessionStart", "UserPromptSubmit", "Stop", "Notification", "PreCompact", "SessionEnd")
 """Events that speak of no call."""
 EVENTS = (*CALL_EVENTS, *SESSION_EVENTS, *OUTCOME_EVENTS)
-CLASSES = ("READ_ONLY", "IDEMPOTENT_WRITE", "NON_IDEMPOTENT", "UNKNOWN")
+CLASSES = tuple(word.value for word in EffectClass)
 DEFAULT_SECONDS = 60.0
 LEAVING_SECONDS = 5.0
 """For a hook of `SessionEnd` that says nothing: somebody waits for the end of the program."""

@@ -18,11 +18,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from surefoot.core.limits import OLDER, Limits
+from surefoot.core.model import Assurance, BarrierLevel, Mode
 from surefoot.settings_hooks import CLASSES, EVENTS, hook_tables, hooks_problem
 
 WIRES = ("chat", "responses", "anthropic")
-BARRIERS = ("session", "reach", "action", "advise", "off")
-MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
+BARRIERS = tuple(word.value for word in BarrierLevel)
+ASSURANCES = tuple(word.value for word in Assurance)
+MODES = tuple(word.value for word in Mode)
 VENDOR_KEYS = {
     "openai": "OPENAI_API_KEY",
     "deepseek": "DEEPSEEK_API_KEY",
@@ -157,9 +159,7 @@ SETTINGS: Mapping[str, Form] = {
     "recovery.release_stopped_checks": Form("switch", default=True),
     "recovery.max_requests_per_step": Form("number", default=6, unit="requests", ends=(1, 100)),
     "recovery.accept_elicitation": Form("switch", default=True),
-    "recovery.assurance_for_irreversible": Form(
-        "text", ("same-user", "sandboxed", "separate-user", "passkey"), "same-user"
-    ),
+    "recovery.assurance_for_irreversible": Form("text", ASSURANCES, "same-user"),
     "recovery.policy.*": Form("text", ("release", "reject", "retry")),
     **{f"limits.{name}": form for name, form in LIMITS.items()},
     "packs.use": Form("words", default=[]),

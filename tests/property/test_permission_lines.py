@@ -12,7 +12,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from surefoot.core.effects import UNDECLARED
-from surefoot.runtime.permission import Mode, VerdictKind, decide, parse_rules
+from surefoot.core.model import Mode
+from surefoot.runtime.permission import VerdictKind, decide, parse_rules
 from surefoot.runtime.tools import Place
 from surefoot.tools.classify.shell import classify_shell
 from surefoot.tools.shell import shell_tool

@@ -27,9 +27,8 @@ from surefoot.core.results import speaking
 VERSION = 1
 STATES = ("pending", "consumed", "expired")
 
-REPLAY_KINDS = frozenset(
-    {"replay_pairing", "replay_reasoning", "replay_signature", "replay_ids", "replay_arguments"}
-)
+REPLAY_KINDS = ("replay_pairing", "replay_reasoning", "replay_signature", "replay_ids", "replay_arguments")
+"""The families of a refusal of the replayed history (PR-13)."""
 WORDLESS_KINDS = frozenset({"upstream_reason_missing", "upstream_reason_unrecognised"})
 
 
@@ -42,6 +41,11 @@ class Ways(Word):
     CHANGE = "change_settings"
     SUMMARY = "start_from_summary"
     EXPORT = "export"
+
+
+def may_concern_history(kind: Any) -> bool:
+    """Whether a refusal of this kind is, or may be, one of the replayed history."""
+    return kind in REPLAY_KINDS or kind in WORDLESS_KINDS
 
 
 def may_repair_alone(kind: str, certainty: str) -> bool:

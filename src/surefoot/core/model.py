@@ -92,6 +92,33 @@ class Action(Word):
     RETRY = "retry"
 
 
+class Mode(Word):
+    """How far a session may go without a question (UX-38)."""
+
+    DEFAULT = "default"
+    ACCEPT_EDITS = "acceptEdits"
+    PLAN = "plan"
+    DONT_ASK = "dontAsk"
+    BYPASS = "bypassPermissions"
+
+
+class ProcessChoice(Word):
+    """What a person may do about a process that a call left running (TR-146)."""
+
+    ADOPT = "adopt"
+    KILL = "kill"
+    LEAVE = "leave"
+
+
+class Assurance(Word):
+    """What a record may claim about who decided (UX-122); order of definition is weakest first."""
+
+    SAME_USER = "same-user"
+    SANDBOXED = "sandboxed"
+    SEPARATE_USER = "separate-user"
+    PASSKEY = "passkey"
+
+
 class BarrierLevel(Word):
     """How much an unknown write holds back (TR-80); order of definition is strictest first."""
 

@@ -23,6 +23,7 @@ from surefoot.core.model import (
     Grade,
     InspectionState,
     Overlay,
+    ProcessChoice,
     State,
     Word,
 )
@@ -41,7 +42,6 @@ CODE: Schema = {"type": "string", "pattern": "^[a-z][a-z0-9_]*$"}
 _ERROR_CODE: Schema = {"type": "string", "pattern": "^([a-z][a-z0-9_]*|SF-[A-Z-]+)$"}
 """Of a refusal, or of the page about an error that came before anything was admitted."""
 TIME: Schema = {"type": "integer", "description": "milliseconds since 1970 UTC"}
-CHOICES = ("adopt", "kill", "leave")
 
 
 def schema_of(name: str) -> Schema:
@@ -194,7 +194,7 @@ def _resolution() -> Schema:
 
 def _process() -> Schema:
     fields = {"state": TEXT, "pid": or_null(COUNT), "log": or_null(TEXT)}
-    return object_of({**fields, "choices": list_of({"enum": list(CHOICES)})})
+    return object_of({**fields, "choices": list_of(word_of(ProcessChoice))})
 
 
 def _request() -> dict[str, Schema]:
@@ -220,7 +220,7 @@ def _action() -> Schema:
 
 def _process_choice() -> Schema:
     """What becomes of a process that a call left running (TR-146)."""
-    shape = object_of({**_request(), "attemptId": TEXT, "choice": {"enum": list(CHOICES)}})
+    shape = object_of({**_request(), "attemptId": TEXT, "choice": word_of(ProcessChoice)})
     return {**shape, "additionalProperties": False}
 
 

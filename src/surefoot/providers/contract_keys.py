@@ -10,6 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from surefoot.core.incident import REPLAY_KINDS
+
 ROOTS = ("compat/chat", "compat/responses", "compat/anthropic")
 IDENTITY_KEYS: Mapping[str, Any] = {
     "contract.schema": 1,
@@ -19,7 +21,6 @@ IDENTITY_KEYS: Mapping[str, Any] = {
     "contract.tier": 1,
 }
 LEVELS = ("enforce", "suspect", "off")
-FAMILIES = ("replay_pairing", "replay_reasoning", "replay_signature", "replay_ids", "replay_arguments")
 CODE_KINDS = (
     "auth",
     "quota",
@@ -218,7 +219,7 @@ def _nearest(key: str) -> str:
 
 
 def _detail(allowed: str) -> str:
-    return {CODES: f" ({', '.join(CODE_KINDS)})", PAIRS: f" ({', '.join(FAMILIES)})"}.get(allowed, "")
+    return {CODES: f" ({', '.join(CODE_KINDS)})", PAIRS: f" ({', '.join(REPLAY_KINDS)})"}.get(allowed, "")
 
 
 def _fits(allowed: str, value: Any) -> bool:
@@ -240,7 +241,7 @@ def _fits(allowed: str, value: Any) -> bool:
         return all(kind in HOSTED_KINDS and _texts(types) for kind, types in value.items())
     if allowed == FORMS:
         return all(kind in HOSTED_KINDS and isinstance(form, Mapping) for kind, form in value.items())
-    return all(family in FAMILIES and _pairs(pairs) for family, pairs in value.items())
+    return all(family in REPLAY_KINDS and _pairs(pairs) for family, pairs in value.items())
 
 
 def _compiles(pattern: str) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from surefoot.core.history import AssistantWords, Message, UserWords
+from surefoot.core.incident import WORDLESS_KINDS
 from surefoot.providers import chaining
 from surefoot.providers.repairs import (
     DROP_BLOCKS,
@@ -50,7 +51,6 @@ FAMILY_LEVELS: Mapping[str, tuple[str, ...]] = {
 }
 """What is left of PR-53 for an incident: the lossless levels have been tried on every request."""
 LINK_RULES = frozenset({"OR-03", "OR-04", "OR-05", "OR-06"})
-WORDLESS = frozenset({"upstream_reason_missing", "upstream_reason_unrecognised"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +126,7 @@ def _levels(ground: Ground, refused: Refused) -> list[list[Repair]]:
 
 
 def _family_levels(ground: Ground, refused: Refused) -> list[list[Repair]]:
-    if refused.kind in WORDLESS:
+    if refused.kind in WORDLESS_KINDS:
         return [*_levels_of_findings(ground, refused), *_wordless(ground)]
     levels: list[list[Repair]] = []
     so_far: list[Repair] = []

@@ -12,12 +12,11 @@ from typing import Any
 from surefoot.core.canonical import ArgumentsInvalid, read_arguments
 from surefoot.core.model import EffectClass, Receipt
 from surefoot.providers.port import Reply, ReplyCall
+from surefoot.providers.written import CUT_FINISHES
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.climbing import Climber
 from surefoot.runtime.live import Batch, Call, Looked
 from surefoot.runtime.scheduler import Scheduler
-
-CUT_FINISHES = frozenset({"length", "max_tokens", "incomplete"})
 
 
 def dispatch(reply: Reply, scheduler: Scheduler) -> list[dict[str, Any]]:

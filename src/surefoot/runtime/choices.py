@@ -13,13 +13,12 @@ from typing import Any
 
 from surefoot.core import admission
 from surefoot.core.admission import Controls, Press
-from surefoot.core.model import Action, Draft, ExecutorState, Kind, Receipt
+from surefoot.core.model import Action, Draft, ExecutorState, Kind, ProcessChoice, Receipt
 from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.runtime.reconcile import Supervision, late_truth
 from surefoot.runtime.requests import Answer, Caller, storage_failed
 from surefoot.runtime.session import Session
 
-CHOICES = ("adopt", "kill", "leave")
 FIELDS = frozenset({"sessionPath", "runtimeEpoch", "revision", "attemptId", "choice"})
 
 
@@ -38,7 +37,7 @@ class Choices:
         """Carry out one choice; the first rule that refuses it answers. A turn that runs is no hindrance."""
         if set(request) - FIELDS:
             return _refused("unknown_field", status=400)
-        if request.get("choice") not in CHOICES or not isinstance(request.get("attemptId"), str):
+        if request.get("choice") not in tuple(ProcessChoice) or not isinstance(request.get("attemptId"), str):
             return _refused("bad_request", status=400)
         receipt = self._session.book.get(request["attemptId"])
         code = self._refusal(request, caller, controls, receipt)

@@ -284,7 +284,7 @@ class Incidents:
         except ProviderRefused as error:
             kind = error.facts.get("kind")
             error.facts["recovery"] = True
-            error.facts["history"] = kind in incident.REPLAY_KINDS or kind in incident.WORDLESS_KINDS
+            error.facts["history"] = incident.may_concern_history(kind)
             await self._outcome(identity, "refused")
             raise
         except ProviderError:
@@ -385,7 +385,7 @@ class Incidents:
 
     def _tell_offer(self, refused: _Facts, identity: str | None, reason: str | None) -> None:
         facts = refused.error.facts
-        facts["history"] = refused.kind in incident.REPLAY_KINDS or refused.kind in incident.WORDLESS_KINDS
+        facts["history"] = incident.may_concern_history(refused.kind)
         facts["incident_id"], facts["reason_not_offered"] = identity, reason
         plan = refused.plan
         self.last_refusal = {

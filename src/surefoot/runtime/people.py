@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from surefoot.core import results
-from surefoot.core.model import Draft, EffectClass, Kind, Notice
+from surefoot.core.model import Draft, EffectClass, Kind, Mode, Notice
 from surefoot.core.redact import redact
 from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.runtime.live import Looked, Permit, Refused
-from surefoot.runtime.permission import Mode, Rules, Verdict, VerdictKind, decide
+from surefoot.runtime.permission import Rules, Verdict, VerdictKind, decide
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import LiveAttempt, Place

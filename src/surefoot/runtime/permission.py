@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from surefoot.core.effects import Effect
-from surefoot.core.model import EffectClass, Word
+from surefoot.core.model import EffectClass, Mode, Word
 from surefoot.errors import SettingsError
 from surefoot.runtime.tools import Tool
 
@@ -24,16 +24,6 @@ UNTOLD = "\0"
 FILE_TOOLS = frozenset({"Read", "Write", "Edit", "Glob", "Grep"})
 EDITS = frozenset({"Write", "Edit"})
 _RULE = re.compile(r"\s*([A-Za-z_*?][A-Za-z0-9_.*?-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
-
-
-class Mode(Word):
-    """How far a session may go without a question (UX-38)."""
-
-    DEFAULT = "default"
-    ACCEPT_EDITS = "acceptEdits"
-    PLAN = "plan"
-    DONT_ASK = "dontAsk"
-    BYPASS = "bypassPermissions"
 
 
 class VerdictKind(Word):

@@ -13,14 +13,13 @@ from typing import Any
 
 from surefoot.core.effects import judged_effect
 from surefoot.core.limits import Limits
-from surefoot.core.model import Action, Receipt
+from surefoot.core.model import Action, Assurance, Receipt
 from surefoot.errors import LedgerError, LedgerUncertain
 
 FIELDS = frozenset(
     {"sessionPath", "runtimeEpoch", "revision", "attemptId", "inspectionId", "action", "note", "items"}
 )
-LEVELS = ("same-user", "sandboxed", "separate-user", "passkey")
-"""What a record may claim about who decided, the weakest first (UX-122)."""
+LEVELS = tuple(Assurance)
 KINDS = {
     Action.CONFIRM: "confirmed",
     Action.DENY: "denied",

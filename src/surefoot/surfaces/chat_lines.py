@@ -12,6 +12,7 @@ from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from surefoot.settings_table import MODES
 from surefoot.surfaces.markup import Light
 from surefoot.surfaces.plain import table, width_of, wrap
 from surefoot.surfaces.view import clean, summary_of
@@ -23,7 +24,6 @@ GUTTER = "│ "
 RECOVER = "/recover-context"
 OWN_LINES = 200
 ALIASES = {"/cost": "/usage", "/exit": "/quit", "/?": "/help"}
-MODES = ("default", "acceptEdits", "plan", "dontAsk", "bypassPermissions")
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.core.limits import read_limits
-from surefoot.core.model import BarrierLevel, Draft, Entry, Kind, Notice, Owner, Receipt
+from surefoot.core.model import BarrierLevel, Draft, Entry, Kind, Mode, Notice, Owner, Receipt
 from surefoot.errors import SessionHeld
 from surefoot.ledger.memory import MemoryLedger, MemoryStore
 from surefoot.ledger.opening import open_ledger
@@ -37,7 +37,7 @@ from surefoot.runtime.batches import run_batch
 from surefoot.runtime.controller import Controller
 from surefoot.runtime.live import Call, Hooks
 from surefoot.runtime.people import Asker, People
-from surefoot.runtime.permission import Mode, parse_rules
+from surefoot.runtime.permission import parse_rules
 from surefoot.runtime.reconcile import NoSupervision
 from surefoot.runtime.requests import Answer, Caller
 from surefoot.runtime.scheduler import Scheduler

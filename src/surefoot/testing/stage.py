@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from surefoot.core.limits import Limits, read_limits
-from surefoot.core.model import Owner
+from surefoot.core.model import Mode, Owner
 from surefoot.errors import SessionHeld
 from surefoot.ledger.memory import MemoryLedger, MemoryStore
 from surefoot.ledger.owners import Death
@@ -25,7 +25,7 @@ from surefoot.runtime.actions import Actions, Policy
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.controller import Controller, Parked, TurnEnd
 from surefoot.runtime.people import Asker, People
-from surefoot.runtime.permission import Mode, parse_rules
+from surefoot.runtime.permission import parse_rules
 from surefoot.runtime.reconcile import NoSupervision
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
 from surefoot.runtime.tools import Place, Registry, Tool

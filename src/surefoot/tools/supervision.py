@@ -12,14 +12,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from surefoot.core.model import EffectClass, ExecutorState, Receipt, State
+from surefoot.core.model import EffectClass, ExecutorState, ProcessChoice, Receipt, State
 from surefoot.runtime.reconcile import Judged
 from surefoot.tools.processes import kernel
 from surefoot.tools.processes.client import adopt
 from surefoot.tools.processes.ending import kill, resource_of, survivors
 from surefoot.tools.processes.seen import ProcessState, Seen, executor_of, look, outcome_of
-
-CHOICES = ("adopt", "kill", "leave")
 
 
 class RunFolders:
@@ -65,7 +63,12 @@ class RunFolders:
         state = "gone" if seen.state is ProcessState.UNCLEAR else seen.state.value
         alive = executor_of(seen, _clients(receipt)) is ExecutorState.ALIVE
         log = receipt.process.get("log")
-        return {"state": state, "pid": seen.pid, "log": log, "choices": list(CHOICES) if alive else []}
+        return {
+            "state": state,
+            "pid": seen.pid,
+            "log": log,
+            "choices": [one.value for one in ProcessChoice] if alive else [],
+        }
 
     async def adopt(self, receipt: Receipt) -> None:
         """Wait until the command of an earlier owner, or of a limit that left it, has ended."""

@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from surefoot.core.model import EffectClass, Kind, TurnStatus
+from surefoot.core.model import EffectClass, Kind, Mode, TurnStatus
 from surefoot.core.recovery import fencing
-from surefoot.runtime.permission import Mode
 from surefoot.runtime.requests import Answer
 from surefoot.testing.emulator.server import Emulator
 from surefoot.testing.replaying import Peer, Stand

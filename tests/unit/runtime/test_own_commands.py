@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from surefoot.core.effects import Effect
-from surefoot.core.model import EffectClass, Kind, State
+from surefoot.core.model import EffectClass, Kind, Mode, State
 from surefoot.errors import OutcomeUnknown
 from surefoot.runtime.own_commands import ASKED_BY_PERSON, OwnCommands
-from surefoot.runtime.permission import Mode, parse_rules
+from surefoot.runtime.permission import parse_rules
 from surefoot.runtime.tools import Arguments, LiveAttempt, Tool
 from surefoot.testing.rig import Crew, Rig, Setup
 from surefoot.testing.simulation import Simulation, simulate

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from surefoot.core.effects import Effect
-from surefoot.core.model import EffectClass
+from surefoot.core.model import EffectClass, Mode
 from surefoot.errors import SettingsError
-from surefoot.runtime.permission import UNTOLD, Mode, Rules, decide, mode_of, parse_rule, parse_rules
+from surefoot.runtime.permission import UNTOLD, Rules, decide, mode_of, parse_rule, parse_rules
 from surefoot.runtime.tools import Place, Tool
 from surefoot.tools.classify.shell import classify_shell
 

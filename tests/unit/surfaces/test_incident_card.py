@@ -30,7 +30,7 @@ def test_pr_17_every_text_exists_in_three_languages(table: Any) -> None:
 
 
 def test_pr_17_every_kind_and_reason_has_words() -> None:
-    assert set(KINDS) >= incident.REPLAY_KINDS | incident.WORDLESS_KINDS
+    assert set(KINDS) >= {*incident.REPLAY_KINDS, *incident.WORDLESS_KINDS}
     assert {reason for _, reason in incident.OFFER} | {"storage_failed"} <= set(NOT_OFFERED)
     assert {way.value for way in incident.Ways} == set(WAYS)
 

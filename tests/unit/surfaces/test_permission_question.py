@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from surefoot.core.effects import Effect
-from surefoot.core.model import EffectClass
-from surefoot.runtime.permission import Mode, VerdictKind, decide, parse_rules
+from surefoot.core.model import EffectClass, Mode
+from surefoot.runtime.permission import VerdictKind, decide, parse_rules
 from surefoot.surfaces.asking import DIFF_LINES, permission_lines
 from surefoot.surfaces.chat_lines import Stream
 from surefoot.surfaces.markup import Light
