@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import re
+import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -28,8 +29,8 @@ from surefoot.core.canonical import (
 )
 from surefoot.runtime.tools import Tool
 
-OFF_LOOP_BYTES = 64 << 10
-"""Text above this is validated off the event loop (TR-10)."""
+ON_LOOP_CHARACTERS = 16 << 10
+"""Text up to here is at most 64 KiB and is read on the event loop, longer text beside it (TR-10)."""
 _KEPT_VALIDATORS = 512
 _PATH_LENGTH = 200
 _EXPECTED_LENGTH = 300
@@ -72,11 +73,14 @@ class _Compiled:
 
 
 _compiled: OrderedDict[tuple[int, str | None], _Compiled] = OrderedDict()
+_compiling = threading.Lock()
+"""Long text is read in threads, which share the validators."""
 
 
 def validate(tool: Tool, text: str | None, limits: ArgumentLimits = DEFAULT_LIMITS) -> Arguments | Fault:
     """Check argument text against a tool's declaration; never raises, never changes a value."""
-    schema = _compile(tool)
+    with _compiling:
+        schema = _compile(tool)
     if schema.broken is not None:
         return _host_fault(tool, schema.digest, schema.broken, limits)
     try:

@@ -112,6 +112,12 @@ class Barrier:
         display = redact(checked.value, tool.secret_arguments)
         return Looked(call, tool, checked, effect, display, notes=notes)
 
+    async def looked(self, call: Call) -> Looked:
+        """What `look` finds; long argument text is read off the loop (TR-10)."""
+        if len(call.arguments or "") <= argument_rules.ON_LOOP_CHARACTERS:
+            return self.look(call)
+        return await self._scheduler.off_loop(lambda: self.look(call))
+
     def verdict(self, looked: Looked, batch: Batch) -> Refused | None:
         """The barrier, the guards and the batch rule on one call as things stand now."""
         fault = looked.refused or drafts.departure(looked)
@@ -167,7 +173,7 @@ class Barrier:
         call = drafts.nested_call(turn_id, name, arguments, self._scheduler)
         ordinal = 0 if below is None else len(self.session.book.children(below))
         await self.session.append(drafts.nested_draft(call, below, ordinal))
-        return await self.run(self.look(call), Batch())
+        return await self.run(await self.looked(call), Batch())
 
     async def _pass(self, looked: Looked, batch: Batch) -> Receipt:
         looked, found, permit = await self._allowed(await self._compared(looked), batch)
@@ -200,7 +206,7 @@ class Barrier:
             changed = dataclasses.replace(
                 looked.call, asked_name=answer.asked_name, arguments=answer.arguments
             )
-            looked = await self._compared(self.look(changed))
+            looked = await self._compared(await self.looked(changed))
         return looked, refused("hook_unstable"), Permit(False)
 
     async def _permitted(self, looked: Looked) -> Permit:
@@ -463,7 +469,7 @@ class Barrier:
     async def _close_draft(self, live: Live, outcome: Outcome) -> list[Draft]:
         payload = drafts.closed_fields(outcome, live.receipt, live.looked, self._scheduler.now_ms())
         if outcome.state is State.UNKNOWN:
-            payload["executor"] = drafts.executor_fields(self._executor_after(live, outcome), self._scheduler)
+            payload["executor"] = drafts.executor_fields(live.executor_after(outcome), self._scheduler)
             if outcome.text:
                 payload["said"] = outcome.text[:2000]
         else:
@@ -477,15 +483,6 @@ class Barrier:
             return drafts.result_fields(outcome, ref=await put(text))
         pictures = [(kind, await put(one.encode())) for kind, one in outcome.pictures]
         return drafts.result_fields(outcome, pictures=pictures)
-
-    def _executor_after(self, live: Live, outcome: Outcome) -> ExecutorState:
-        if outcome.executor is not None:
-            return ExecutorState(outcome.executor)
-        if not live.ended:
-            return ExecutorState.ALIVE
-        tool = live.looked.tool
-        leaves_processes = tool is None or tool.starts_processes or tool.supervised
-        return ExecutorState.NOT_PROVEN if leaves_processes else ExecutorState.ENDED
 
     async def _late(self, live: Live, outcome: Outcome, source: str) -> None:
         """The truth came after all, from the attempt's own executor (TR-43). It starts nothing."""
@@ -501,7 +498,7 @@ class Barrier:
 
     async def _late_drafts(self, live: Live, outcome: Outcome, source: str) -> list[Draft]:
         attempt_id = live.receipt.attempt_id
-        ended = self._executor_after(live, outcome) if source == "owner" else ExecutorState.ENDED
+        ended = live.executor_after(outcome) if source == "owner" else ExecutorState.ENDED
         told = drafts.executor_fields(ExecutorState(outcome.executor or ended), self._scheduler)
         made = [Draft(Kind.PROCESS, {"attemptId": attempt_id, "executor": told})]
         if outcome.state is not State.UNKNOWN:

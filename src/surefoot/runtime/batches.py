@@ -6,6 +6,7 @@ Owns: calls of a reply → dispatched calls (TR-31 to TR-34), order inside a bat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,6 +51,7 @@ def as_calls(
     cut_message = (reply.finish or "") in CUT_FINISHES
     first_of: dict[tuple[str, str, str], str] = {}
     given_ids = [(call.provider_call_id or "").strip() for call in reply.calls]
+    alike = Counter(zip(given_ids, (call.name for call in reply.calls), strict=True))
     ids, named = set(given_ids), [one for one in given_ids if one]
     refused = repeated_ids == "refuse" and len(named) != len(set(named))
     telling = repeated_ids != "distinct" and len(ids) > 1
@@ -57,7 +59,9 @@ def as_calls(
     for position, (asked, given) in enumerate(zip(reply.calls, dispatched, strict=True)):
         is_last = position == len(reply.calls) - 1
         cut = asked.cut or (cut_message and (is_last or not batch_split))
-        same = _sameness(asked) if telling and (asked.provider_call_id or "").strip() else None
+        given_id = given_ids[position]
+        # Only blocks of one id and one tool are read here, since reading a long text takes its time.
+        same = _sameness(asked) if telling and given_id and alike[given_id, asked.name] > 1 else None
         original = first_of.setdefault(same, given["callId"]) if same is not None else given["callId"]
         calls.append(
             Call(
@@ -95,7 +99,7 @@ async def run_batch(
     batch = Batch()
     every: list[Any] = []
     writes: list[Any] = []
-    for group in _groups([barrier.look(call) for call in calls]):
+    for group in _groups([await barrier.looked(call) for call in calls]):
         if not _reads(group[0]):
             await scheduler.wait(*writes)
         begun = [_begin(barrier, climber, looked, batch) for looked in group]

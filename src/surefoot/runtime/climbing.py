@@ -73,9 +73,9 @@ class Climber:
                 resting.set_result(None)
             if not await self._rest(receipt, wait_seconds):
                 return receipt
+            again = await self._barrier.looked(self._again(looked, receipt))
             now = self._session.book.get(receipt.attempt_id) or receipt
-            again = self._next(looked, now)
-            if again is None:
+            if not self._still_wanted(again, now):
                 return now
             if batch.stopped_by == receipt.attempt_id:
                 batch.stopped_by = None  # the call goes on; only its last try stops the batch
@@ -133,33 +133,32 @@ class Climber:
     def _highest(self) -> int:
         return 1 + min(self._limits.ladder_retries_per_call, len(ladder.STEPS_SECONDS))
 
-    def _next(self, looked: Looked, receipt: Receipt) -> Looked | None:
-        """The next try as it looks now; None when something changed while it waited (TR-160, TR-114)."""
-        book = self._session.book
-        if receipt.state not in (State.FAILED, State.UNKNOWN):
-            return None  # the truth came after all
-        is_open = book.is_open(receipt.attempt_id)
-        if receipt.state is State.UNKNOWN and not is_open:
-            return None  # somebody decided about it meanwhile
-        if not self._key_serves(receipt):
-            return None  # the far side forgot the key during the wait
-        call = Call(
+    def _again(self, looked: Looked, receipt: Receipt) -> Call:
+        return Call(
             turn_id=receipt.turn_id,
             call_id=receipt.call_id,
             attempt_id=self._scheduler.new_id("att"),
             asked_name=looked.call.asked_name,
             arguments=looked.call.arguments,
-            supersedes=receipt.attempt_id if is_open else None,
+            supersedes=receipt.attempt_id if self._session.book.is_open(receipt.attempt_id) else None,
             idempotency_key=receipt.idempotency_key,
         )
-        again = self._barrier.look(call)
+
+    def _still_wanted(self, again: Looked, receipt: Receipt) -> bool:
+        """Whether nothing changed while it waited and was looked at anew (TR-160, TR-114)."""
+        book = self._session.book
+        if receipt.state not in (State.FAILED, State.UNKNOWN):
+            return False  # the truth came after all
+        is_open = book.is_open(receipt.attempt_id)
+        if is_open != (again.call.supersedes is not None) or (receipt.state is State.UNKNOWN and not is_open):
+            return False  # somebody decided about it meanwhile
+        if not self._key_serves(receipt):
+            return False  # the far side forgot the key during the wait
         effect = stricter(effect_of(receipt), again.effect)
         nothing_left = all(one.effect_trace is EffectTrace.NONE for one in book.attempts(receipt.call_id))
-        if not effect.effect_class.retry_safe and not nothing_left:
-            return None
         if effect.effect_class is EffectClass.READ_ONLY or nothing_left:
-            return again
-        return None if later_write(receipt, book.after(receipt.attempt_id)) else again
+            return True
+        return effect.effect_class.retry_safe and not later_write(receipt, book.after(receipt.attempt_id))
 
     def _dispatched(self, call: Call, before: Receipt) -> dict[str, Any]:
         tries = len(self._session.book.attempts(call.call_id))

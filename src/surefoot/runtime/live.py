@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from surefoot.core.canonical import Arguments
 from surefoot.core.effects import Effect
-from surefoot.core.model import Receipt
+from surefoot.core.model import ExecutorState, Receipt
 from surefoot.runtime.tools import Entrance, Outcome, Tool
 
 
@@ -131,3 +131,13 @@ class Live:
         if self.cut_by is None or outcome.reason != "cancelled":
             return outcome
         return replace(outcome, reason=self.cut_by)
+
+    def executor_after(self, outcome: Outcome) -> ExecutorState:
+        """What is known of whatever carried it out, once it ended with `outcome` (TR-208)."""
+        if outcome.executor is not None:
+            return ExecutorState(outcome.executor)
+        if not self.ended:
+            return ExecutorState.ALIVE
+        tool = self.looked.tool
+        leaves_processes = tool is None or tool.starts_processes or tool.supervised
+        return ExecutorState.NOT_PROVEN if leaves_processes else ExecutorState.ENDED

@@ -34,7 +34,7 @@ def play(main: Callable[[Simulation], Coroutine[Any, Any, Any]], seed: int = 1) 
     return simulate(seed, main)
 
 
-def own_tool(name: str, body: Any, effect: Effect | None = None, **declared: Any) -> Tool:
+def own_tool(name: str, body: Any, effect: Any = None, **declared: Any) -> Tool:
     blocking = not asyncio.iscoroutinefunction(body)
     bodies: dict[str, Any] = {"sync_body" if blocking else "body": body}
     return Tool(name, "", SCHEMA, effect=effect or Effect(ONCE, ("host:bank",)), **{**bodies, **declared})
@@ -269,6 +269,29 @@ def test_tr_10_tr_34_tr_36_what_cannot_be_read_or_resolved_never_starts() -> Non
         assert all(one.effect_trace is EffectTrace.NONE for one in receipts) and not rig.world.bodies
         alias = await crew.call("give", label="a")
         assert (alias.tool, alias.asked_name) == ("pay", "give")
+
+    play(main)
+
+
+@pytest.mark.parametrize(("characters", "order"), [(200, ["read", "others"]), (70_000, ["others", "read"])])
+def test_tr_10_a_long_argument_text_is_read_while_others_go_on(characters: int, order: list[str]) -> None:
+    async def main(sim: Simulation) -> None:
+        seen: list[str] = []
+
+        def effect(arguments: Any, place: Any) -> Effect:
+            seen.append("read")
+            return Effect(ONCE, ("host:bank",))
+
+        async def body(live: LiveAttempt, arguments: Any) -> str:
+            return "done"
+
+        crew = await Rig(sim).own(Setup(tools=[own_tool("pay", body, effect)]))
+        (call,) = await crew.dispatch(("pay", {"label": "a" * characters}))
+        looking = asyncio.ensure_future(crew.barrier.looked(call))
+        await asyncio.sleep(0)
+        seen.append("others")
+        assert (await looking).refused is None
+        assert seen == order
 
     play(main)
 
