@@ -42,7 +42,7 @@ class Answering:
         caller = self._seen(caller)
         if caller.not_a_person is not None:
             return _refused("person_required", reason=caller.not_a_person)
-        await self._session.history()
+        await self._session.standing()
         asked = self._session.questions.get(request["questionId"])
         if asked is None:
             return _refused("question_unknown")

@@ -139,8 +139,7 @@ class Controller:
         """Judge what a dead owner left and look locally; no tool runs, nothing is sent (TR-48, TR-116)."""
         await self.actions.recover()
         await self.incidents.records.note_lost_tail()
-        if self.people.asker is not None:
-            await self.session.history()  # what a dead owner was asking stands there (UX-42)
+        await self.session.standing()  # what it worked with, and what a dead owner was asking (UX-42)
         if self.actions.policy.inspect_on_resume:
             await self.actions.look(beside=self.people.asker is not None)
         for name in self.barrier.registry.without_class():

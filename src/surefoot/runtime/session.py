@@ -26,6 +26,11 @@ from surefoot.runtime.scheduler import Scheduler
 UNCERTAIN_TRIES = 3
 RECORD_LOST = "recovery_record_lost"
 """Code of the entry that says an incident may be among the entries that were lost (PR-99)."""
+_STANDING = (
+    Kind.SESSION_OPENED, Kind.TURN, Kind.BARRIER_SET, Kind.INCIDENT, Kind.NOTICE,
+    Kind.QUESTION, Kind.ANSWER, Kind.APPROVAL,
+)  # fmt: skip
+"""The kinds that `_note` reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +91,7 @@ class Session:
         self.record_lost_at: int | None = None
         """Length of the model view when the ledger's tail was found lost (PR-99)."""
         self._history: History | None = None
+        self._stands = False
         self._times = times
         self._lease_until_boot_ms = 0
         self._covers: dict[str, int] = {}
@@ -136,13 +142,44 @@ class Session:
         The guards are folded with it: a session is listed without either, and no call runs before both.
         """
         if self._history is None:
-            history, guards = History(), Guards()
-            for entry in await self.ledger.read(self.session_id):
-                history.apply(entry)
-                guards.apply(entry)
-                self._note(entry)
-            self._history, self.guards = history, guards
+            entries = await self._so_far()
+            if self._history is None:  # unless another reader was faster
+                history, guards = History(), Guards()
+                for entry in entries:
+                    history.apply(entry)
+                    guards.apply(entry)
+                self._stand(entries)
+                self._history, self.guards = history, guards
         return self._history
+
+    async def standing(self) -> None:
+        """Read how the session stands, on first use: its turns, questions and refused requests.
+
+        What a person is shown before anything runs needs no more, however long the conversation is (UX-70).
+        """
+        if not self._stands:
+            self._stand(await self._so_far(_STANDING))
+
+    async def _so_far(self, kinds: tuple[str, ...] = ()) -> list[Entry]:
+        """The entries up to this moment, what was appended while they were read included."""
+        meanwhile: list[Entry] = []
+        self._watchers.append(meanwhile.append)
+        try:
+            found = await self.ledger.read(self.session_id, kinds=kinds)
+        finally:
+            self._watchers.remove(meanwhile.append)
+        last = found[-1].position if found else 0
+        return found + [one for one in meanwhile if one.position > last and (not kinds or one.kind in kinds)]
+
+    def _stand(self, entries: list[Entry]) -> None:
+        """Fold how the session stands, once, in place of what was noted of this owner's own entries."""
+        if self._stands:
+            return
+        self._stands = True
+        self.questions, self.newest_turn = Questions(), Newest()
+        self.works_with, self.recorded_level, self.record_lost_at, self.incidents = None, None, None, []
+        for entry in entries:
+            self._note(entry)
 
     def watch(self, watcher: Callable[[Entry], None]) -> None:
         """Be told of every entry this owner appends, in order."""
@@ -221,6 +258,7 @@ class Session:
         for entry in entries:
             self.position = max(self.position, entry.position)
             self.guards.apply(entry)
+            self._cover(entry)
             self._note(entry)
             if self._history is not None:
                 self._history.apply(entry)
@@ -228,9 +266,7 @@ class Session:
                 watcher(entry)
 
     def _note(self, entry: Entry) -> None:
-        if entry.kind in (Kind.STARTED, Kind.CLOSED):
-            self._cover(entry)
-        elif entry.kind == Kind.TURN:
+        if entry.kind == Kind.TURN:
             self.newest_turn.apply(entry.payload)
             self.works_with = entry.payload.get("with", self.works_with)
         elif entry.kind == Kind.SESSION_OPENED:
@@ -250,7 +286,7 @@ class Session:
         payload = entry.payload
         if entry.kind == Kind.CLOSED:
             self._covers.pop(payload["attemptId"], None)
-        elif entry.epoch == self.epoch and payload.get("deadlineBoot") is not None:
+        elif entry.kind == Kind.STARTED and payload.get("deadlineBoot") is not None:
             longest_ms = min(int(self._times.extension_seconds * 1000), COVER_MS)
             until_ms = min(payload["deadlineBoot"], payload.get("startedBoot", 0) + longest_ms)
             self._covers[payload["attemptId"]] = until_ms

@@ -12,9 +12,9 @@ import pytest
 
 import surefoot
 from surefoot.core.effects import Effect
-from surefoot.core.model import BarrierLevel, EffectClass, EffectTrace, Kind, Receipt, State
+from surefoot.core.model import BarrierLevel, Draft, EffectClass, EffectTrace, Kind, Receipt, State
 from surefoot.errors import LedgerError, LedgerUncertain, OutcomeUnknown
-from surefoot.runtime.live import Changed, Looked, Refused
+from surefoot.runtime.live import Batch, Call, Changed, Looked, Refused
 from surefoot.runtime.people import PermissionAnswer, PermissionQuestion
 from surefoot.runtime.tools import LiveAttempt, Outcome, Prepared, Tool
 from surefoot.testing.faults import CountingLedger, FailingLedger
@@ -186,7 +186,6 @@ def test_tr_23_a_refusal_that_cannot_be_written_reads_as_not_started() -> None:
         crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE)]))
         calls = await crew.dispatch(("pay", {"label": "a"}))
         rig.store.fault = lambda kinds: LedgerError("the disk is full")
-        from surefoot.runtime.live import Batch
 
         told = await crew.barrier.run(crew.barrier.look(calls[0]), Batch())
         assert (told.state, told.reason) == (State.NOT_STARTED, "receipt_not_durable")
@@ -202,7 +201,6 @@ def test_tr_27_a_start_found_only_after_the_turn_is_closed_as_never_run() -> Non
         wrap = lambda ledger, process: FailingLedger(ledger, 1, how="kept", kind=Kind.STARTED, unsure=3)  # noqa: E731
         crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE)]), wrap=wrap)
         calls = await crew.dispatch(("pay", {"label": "a"}))
-        from surefoot.runtime.live import Batch
 
         with pytest.raises(LedgerUncertain):
             await crew.barrier.run(crew.barrier.look(calls[0]), Batch())
@@ -662,7 +660,6 @@ def test_tr_29_a_cancel_at_every_await_leaves_an_exact_receipt(steps: int) -> No
         behaviour = Behaviour(seconds_before=0.001, seconds_after=0.001)
         crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE, behaviour=behaviour)]))
         calls = await crew.dispatch(("pay", {"label": "a"}))
-        from surefoot.runtime.live import Batch
 
         task = asyncio.ensure_future(crew.barrier.run(crew.barrier.look(calls[0]), Batch()))
         for _ in range(steps):
@@ -686,7 +683,6 @@ def test_tr_29_a_cancel_during_the_start_commit_never_enters_the_body() -> None:
         rig = Rig(sim)
         crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE)]))
         calls = await crew.dispatch(("pay", {"label": "a"}))
-        from surefoot.runtime.live import Batch
 
         task: list[asyncio.Task[Any]] = []
         rig.store.fault = lambda kinds: (task[0].cancel(), None)[1] if Kind.STARTED in kinds else None
@@ -839,6 +835,31 @@ def test_tr_92_an_identical_write_that_is_already_satisfied_is_answered_not_repe
         now["satisfied"] = False
         assert (await crew.call("write", label="a")).reason == "fenced"
         assert len(rig.world.bodies) == 1
+
+    play(main)
+
+
+def test_tr_91_the_guards_of_a_session_that_was_just_reopened_hold_for_its_first_call() -> None:
+    """Its conversation has not been read by then: the call itself reads it."""
+
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        tools = [rig.world.tool("pay", ONCE, behaviour=Behaviour(fails="unknown"))]
+        first = await rig.own(Setup(tools=tools))
+        unsure = await first.call("pay", label="a")
+        assert first.process is not None
+        first.process.kill()
+        heir = await rig.own(Setup(tools=tools))
+        assert (await heir.press("confirm", unsure.attempt_id)).status == 200
+        call = Call(
+            "trn_" + "0" * 25 + "9", "cal_" + "0" * 25 + "9", "att_" + "0" * 25 + "9", "pay", '{"label":"a"}'
+        )
+        row = {"callId": call.call_id, "attemptId": call.attempt_id, "position": 0,
+               "askedName": "pay", "arguments": call.arguments, "providerCallId": "call_0"}  # fmt: skip
+        said = Draft(Kind.ASSISTANT, {"turnId": call.turn_id, "text": "", "calls": [row]})
+        await heir.do(heir.session.append(said))
+        receipt = await heir.do(heir.barrier.run(heir.barrier.look(call), Batch()))
+        assert receipt.reason == "confirmed_effect"
 
     play(main)
 

@@ -12,7 +12,7 @@ from surefoot.core.model import Draft, EffectClass, Kind, State
 from surefoot.errors import LedgerError, LedgerUncertain, SessionHeld, StaleEpoch
 from surefoot.ledger.port import Appended
 from surefoot.runtime.session import Found, Session, Wanted
-from surefoot.testing.faults import FailingLedger
+from surefoot.testing.faults import FailingLedger, WrappedLedger
 from surefoot.testing.rig import SESSION, Rig, Setup
 from surefoot.testing.simulation import Simulation, simulate
 from surefoot.testing.world import Behaviour
@@ -218,5 +218,99 @@ def test_tr_28_an_outcome_that_could_not_be_recorded_ends_with_its_session() -> 
         rig.store.fault = lambda kinds: None
         heir = await rig.own(Setup())
         assert [(one.state, one.reason) for one in heir.session.book] == [(State.UNKNOWN, "owner_died")]
+
+    play(main)
+
+
+TURN = "trn_" + "0" * 25 + "1"
+PAST = [
+    Draft(Kind.TURN, {"turnId": TURN, "status": "queued", "reason": None, "with": {"model": "a/b", "effort": "low"}}),
+    Draft(Kind.TURN, {"turnId": TURN, "status": "running", "reason": None}),
+    Draft(Kind.QUESTION, {"questionId": "qst_1", "attemptId": "att_1", "turnId": TURN, "permission": True}),
+    Draft(Kind.APPROVAL, {"attemptId": "att_1", "argumentDigest": "sha256:1", "verdict": "approved"}),
+    Draft(Kind.QUESTION, {"questionId": "qst_2", "attemptId": "att_2", "turnId": TURN}),
+    Draft(Kind.BARRIER_SET, {"old": "reach", "new": "global", "who": "owner", "channel": "settings"}),
+    Draft(Kind.NOTICE, {"code": "recovery_record_lost", "view": 7}),
+    Draft(Kind.TURN, {"turnId": TURN, "status": "failed", "reason": "storage_failed"}),
+]  # fmt: skip
+
+
+def stands(session: Session) -> list[Any]:
+    """Everything that is known of a session before its conversation is read."""
+    asked = [session.questions.get(f"qst_{number}") for number in (1, 2, 3)]
+    allowed = [one.attempt_id for one in session.questions.allowances()]
+    rest = [session.works_with, session.recorded_level, session.record_lost_at, session.incidents]
+    return [session.newest_turn, asked, allowed, *rest]
+
+
+def test_ux_70_how_a_session_stands_is_read_without_its_conversation_and_says_the_same() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        first = await rig.own()
+        await first.do(first.session.append(*PAST))
+        before = stands(first.session)
+        for read in ("standing", "history"):
+            reads: list[Any] = []
+
+            def wrap(ledger: Any, process: Any, reads: list[Any] = reads) -> Any:
+                return Reads(ledger, reads)
+
+            heir = await rig.own(wrap=wrap, take_over=True, opened=False)
+            reads.clear()
+            await heir.do(getattr(heir.session, read)())
+            assert stands(heir.session) == before
+            assert all(reads) is (read == "standing"), "the conversation is read by whoever needs it"
+            await heir.do(
+                heir.session.append(Draft(Kind.TURN, {**PAST[0].payload, "turnId": TURN[:-1] + "2"}))
+            )
+            assert heir.session.newest_turn.turn_id == TURN[:-1] + "2"
+            again = stands(heir.session)
+            await heir.do(heir.session.history())
+            assert stands(heir.session) == again
+            await heir.do(heir.session.append(PAST[-1]))
+
+    play(main)
+
+
+class Reads(WrappedLedger):
+    """Notes the kinds of every read, and appends an entry of the owner's behind each."""
+
+    def __init__(self, inner: Any, reads: list[Any]) -> None:
+        super().__init__(inner)
+        self._reads = reads
+        self.then: Callable[[], Coroutine[Any, Any, Any]] | None = None
+
+    async def read(self, session_id: str, **how: Any) -> list[Any]:
+        self._reads.append(how.get("kinds"))
+        found = await super().read(session_id, **how)
+        then, self.then = self.then, None
+        if then is not None:
+            await then()
+        return found
+
+
+@pytest.mark.parametrize("read", ["standing", "history"])
+def test_ux_70_what_is_appended_while_it_is_read_is_not_lost_and_counts_once(read: str) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        first = await rig.own()
+        await first.do(first.session.append(*PAST))
+        made: list[Reads] = []
+
+        def wrap(ledger: Any, process: Any) -> Any:
+            made.append(Reads(ledger, []))
+            return made[-1]
+
+        heir = await rig.own(wrap=wrap, take_over=True, opened=False)
+        newest = Draft(Kind.QUESTION, {"questionId": "qst_3", "attemptId": "att_3", "turnId": TURN})
+        words = Draft(Kind.USER, {"turnId": TURN, "text": "meanwhile", "facts": None})
+        made[-1].then = lambda: heir.session.append(newest, words)
+        both = [sim.loop.create_task(heir.do(getattr(heir.session, read)())) for _ in range(2)]
+        for one in both:
+            await one
+        assert heir.session.questions.get("qst_3") is not None
+        history = await heir.do(heir.session.history())
+        texts = [str(message) for message in history.messages(heir.session.book)]
+        assert sum("meanwhile" in text for text in texts) == 1
 
     play(main)

@@ -134,7 +134,6 @@ class _Run:
             return True
         desk = running.Desk(opened.app, opened.controller)
         recovery = self.wish.settings.recovery
-        await opened.controller.session.history()  # what it worked with before, what it was asking
         resumed = desk.resumed()
         self._line(verdict.resume_document(resumed, self.tally.session_id or ""))
         self._say_resumed(resumed)

@@ -13,12 +13,14 @@ from dataclasses import replace
 from typing import Any
 
 from surefoot.config import Settings
+from surefoot.core.model import Kind
 from surefoot.core.turns import equipment_of
 from surefoot.errors import SettingsError, SurefootError
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.notices import sentence
 
 WINDOW = 256
+_TELLING = (Kind.TURN.value,)
 
 
 def as_before(settings: Settings, flags: Mapping[str, Any], language: str) -> tuple[Settings, list[str]]:
@@ -42,13 +44,11 @@ async def _worked_with(settings: Settings, reference: str | None) -> Mapping[str
     try:
         place, row = await reading.find_session(settings, reference)
         async with reading.reader(place) as ledger:
-            window = WINDOW
-            while True:
-                after = max(0, row.position - window)
-                found = equipment_of(await ledger.read(row.session_id, after=after))
-                if found is not None or after == 0:
-                    return found or {}
-                window *= 4
+            newest = await ledger.read(row.session_id, after=max(0, row.position - WINDOW), kinds=_TELLING)
+            found = equipment_of(newest)
+            if found is None and row.position > WINDOW:
+                found = equipment_of(await ledger.read(row.session_id, kinds=_TELLING))
+            return found or {}
     except SurefootError:
         return {}
 
