@@ -44,7 +44,7 @@ async def begin(app, number):
     asked = [("write", {"path": f"{number}-{n}-{'odd' if n % 2 else 'even'}.txt", "content": f"{n}", "mode": "append"})
              for n in range(share)]
     calls = await crew.dispatch(*asked)
-    return [asyncio.ensure_future(crew.barrier.run(crew.barrier.look(call), Batch())) for call in calls]
+    return [asyncio.ensure_future(crew.barrier.run(await crew.barrier.look(call), Batch())) for call in calls]
 
 async def main():
     async with open_app(settings_of(spec), directory=Path(spec.directory), parts=Parts(each_tool=hangs)) as app:

@@ -92,8 +92,8 @@ class Barrier:
 
     # D2 ---------------------------------------------------------------------------------------
 
-    def look(self, call: Call) -> Looked:
-        """Resolve, validate and classify a call. Pure but for the registry; nothing is written."""
+    def _look(self, call: Call) -> Looked:
+        """D2. Pure but for the registry; nothing is written."""
         misshapen = drafts.misshapen(call)
         if misshapen is not None:
             return misshapen
@@ -112,11 +112,11 @@ class Barrier:
         display = redact(checked.value, tool.secret_arguments)
         return Looked(call, tool, checked, effect, display, notes=notes)
 
-    async def looked(self, call: Call) -> Looked:
-        """What `look` finds; long argument text is read off the loop (TR-10)."""
+    async def look(self, call: Call) -> Looked:
+        """Resolve, validate and classify a call. Long argument text is read off the loop (TR-10)."""
         if len(call.arguments or "") <= argument_rules.ON_LOOP_CHARACTERS:
-            return self.look(call)
-        return await self._scheduler.off_loop(lambda: self.look(call))
+            return self._look(call)
+        return await self._scheduler.off_loop(lambda: self._look(call))
 
     def verdict(self, looked: Looked, batch: Batch) -> Refused | None:
         """The barrier, the guards and the batch rule on one call as things stand now."""
@@ -173,7 +173,7 @@ class Barrier:
         call = drafts.nested_call(turn_id, name, arguments, self._scheduler)
         ordinal = 0 if below is None else len(self.session.book.children(below))
         await self.session.append(drafts.nested_draft(call, below, ordinal))
-        return await self.run(await self.looked(call), Batch())
+        return await self.run(await self.look(call), Batch())
 
     async def _pass(self, looked: Looked, batch: Batch) -> Receipt:
         await self.session.history()  # the guards of D2 are folded with it
@@ -207,7 +207,7 @@ class Barrier:
             changed = dataclasses.replace(
                 looked.call, asked_name=answer.asked_name, arguments=answer.arguments
             )
-            looked = await self._compared(await self.looked(changed))
+            looked = await self._compared(await self.look(changed))
         return looked, refused("hook_unstable"), Permit(False)
 
     async def _permitted(self, looked: Looked) -> Permit:

@@ -99,7 +99,7 @@ async def run_batch(
     batch = Batch()
     every: list[Any] = []
     writes: list[Any] = []
-    for group in _groups([await barrier.looked(call) for call in calls]):
+    for group in _groups([await barrier.look(call) for call in calls]):
         if not _reads(group[0]):
             await scheduler.wait(*writes)
         begun = [_begin(barrier, climber, looked, batch) for looked in group]

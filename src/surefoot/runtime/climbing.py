@@ -73,7 +73,7 @@ class Climber:
                 resting.set_result(None)
             if not await self._rest(receipt, wait_seconds):
                 return receipt
-            again = await self._barrier.looked(self._again(looked, receipt))
+            again = await self._barrier.look(self._again(looked, receipt))
             now = self._session.book.get(receipt.attempt_id) or receipt
             if not self._still_wanted(again, now):
                 return now

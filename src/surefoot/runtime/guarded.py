@@ -169,7 +169,7 @@ class Guarded:
         asked = {"attemptId": attempt_id, "callId": call_id, "turnId": self._turn_id, **self._place()}
         call = {**asked, "askedName": tool.name, "arguments": text, "reader": READER}
         await self.session.append(*delivery.acknowledged(), Draft(Kind.DISPATCHED, call))
-        looked = await self.barrier.looked(Call(self._turn_id, call_id, attempt_id, tool.name, text))
+        looked = await self.barrier.look(Call(self._turn_id, call_id, attempt_id, tool.name, text))
         if identity is None:
             looked = replace(looked, undelivered=delivery.unheard(looked))
         raised: list[BaseException] = []

@@ -59,7 +59,7 @@ class OwnCommands:
             words = {"askedName": call.asked_name, "arguments": call.arguments, "notes": [ASKED_BY_PERSON]}
             await self._session.append(Draft(Kind.DISPATCHED, {**asked, **words}))
             self._barrier.resume()
-            looked = await self._barrier.looked(call)
+            looked = await self._barrier.look(call)
             tool = None if looked.tool is None else replace(looked.tool, switched_on=True)
             looked = replace(looked, tool=tool, notes=(*looked.notes, ASKED_BY_PERSON))
             return await self._barrier.run(looked, Batch())

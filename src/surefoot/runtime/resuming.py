@@ -200,7 +200,7 @@ class Resuming:
             idempotency_key=old.idempotency_key,
             reserved=supersedes is not None,
         )
-        return await self._barrier.run(self._barrier.look(call), Batch())
+        return await self._barrier.run(await self._barrier.look(call), Batch())
 
     # Permissions ------------------------------------------------------------------------------
 

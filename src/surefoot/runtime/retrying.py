@@ -147,7 +147,7 @@ class Retrying:
 
     async def _run(self, call: Call) -> None:
         try:
-            await self._barrier.run(await self._barrier.looked(call), Batch())
+            await self._barrier.run(await self._barrier.look(call), Batch())
         finally:
             self._started.pop(call.attempt_id, None)
             self.ended(call.attempt_id)

@@ -187,7 +187,7 @@ def test_tr_23_a_refusal_that_cannot_be_written_reads_as_not_started() -> None:
         calls = await crew.dispatch(("pay", {"label": "a"}))
         rig.store.fault = lambda kinds: LedgerError("the disk is full")
 
-        told = await crew.barrier.run(crew.barrier.look(calls[0]), Batch())
+        told = await crew.barrier.run(await crew.barrier.look(calls[0]), Batch())
         assert (told.state, told.reason) == (State.NOT_STARTED, "receipt_not_durable")
         assert crew.receipt(calls[0].attempt_id).state is State.DISPATCHED
         assert not rig.world.bodies and not crew.session.book.open()
@@ -203,7 +203,7 @@ def test_tr_27_a_start_found_only_after_the_turn_is_closed_as_never_run() -> Non
         calls = await crew.dispatch(("pay", {"label": "a"}))
 
         with pytest.raises(LedgerUncertain):
-            await crew.barrier.run(crew.barrier.look(calls[0]), Batch())
+            await crew.barrier.run(await crew.barrier.look(calls[0]), Batch())
         later = await crew.call("pay", label="b")
         assert later.state in (State.SUCCEEDED, State.NOT_STARTED)
         await asyncio.sleep(1)
@@ -285,7 +285,7 @@ def test_tr_10_a_long_argument_text_is_read_while_others_go_on(characters: int, 
 
         crew = await Rig(sim).own(Setup(tools=[own_tool("pay", body, effect)]))
         (call,) = await crew.dispatch(("pay", {"label": "a" * characters}))
-        looking = asyncio.ensure_future(crew.barrier.looked(call))
+        looking = asyncio.ensure_future(crew.barrier.look(call))
         await asyncio.sleep(0)
         seen.append("others")
         assert (await looking).refused is None
@@ -661,7 +661,7 @@ def test_tr_29_a_cancel_at_every_await_leaves_an_exact_receipt(steps: int) -> No
         crew = await rig.own(Setup(tools=[rig.world.tool("pay", ONCE, behaviour=behaviour)]))
         calls = await crew.dispatch(("pay", {"label": "a"}))
 
-        task = asyncio.ensure_future(crew.barrier.run(crew.barrier.look(calls[0]), Batch()))
+        task = asyncio.ensure_future(crew.barrier.run(await crew.barrier.look(calls[0]), Batch()))
         for _ in range(steps):
             await asyncio.sleep(0)
         task.cancel()
@@ -686,7 +686,7 @@ def test_tr_29_a_cancel_during_the_start_commit_never_enters_the_body() -> None:
 
         task: list[asyncio.Task[Any]] = []
         rig.store.fault = lambda kinds: (task[0].cancel(), None)[1] if Kind.STARTED in kinds else None
-        task.append(asyncio.ensure_future(crew.barrier.run(crew.barrier.look(calls[0]), Batch())))
+        task.append(asyncio.ensure_future(crew.barrier.run(await crew.barrier.look(calls[0]), Batch())))
         await asyncio.wait(task)
         await asyncio.sleep(1)
         receipt = crew.receipt(calls[0].attempt_id)
@@ -858,7 +858,7 @@ def test_tr_91_the_guards_of_a_session_that_was_just_reopened_hold_for_its_first
                "askedName": "pay", "arguments": call.arguments, "providerCallId": "call_0"}  # fmt: skip
         said = Draft(Kind.ASSISTANT, {"turnId": call.turn_id, "text": "", "calls": [row]})
         await heir.do(heir.session.append(said))
-        receipt = await heir.do(heir.barrier.run(heir.barrier.look(call), Batch()))
+        receipt = await heir.do(heir.barrier.run(await heir.barrier.look(call), Batch()))
         assert receipt.reason == "confirmed_effect"
 
     play(main)

@@ -288,7 +288,7 @@ def test_tr_82_a_try_does_not_get_around_a_fence_that_came_while_it_waited() -> 
         await rest(crew, 1)
         calls = await crew.dispatch(("pay", {"label": "p"}))
         payload = {"attemptId": calls[0].attempt_id, "state": "unknown", "reason": "declared"}
-        looked = crew.barrier.look(calls[0])
+        looked = await crew.barrier.look(calls[0])
         started = {"attemptId": calls[0].attempt_id, "tool": "pay", "class": "NON_IDEMPOTENT"}
         await crew.session.append(
             Draft(Kind.STARTED, {**started, "reach": ["host:a"], "arguments": looked.call.arguments})
