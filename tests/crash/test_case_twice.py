@@ -24,7 +24,6 @@ from surefoot.testing.model import call
 from surefoot.testing.strikes import ENGINES
 
 AFTER_EFFECT = "tool[pay].after_effect"
-PRESS = {"attemptId": "open"}
 
 
 def pay(site: Site, suffix: str = "") -> dict[str, Any]:

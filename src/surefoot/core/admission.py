@@ -278,11 +278,6 @@ def key_alive(*, lifetime_ms: int, age_ms: int | None, clock_behind: bool = Fals
 # --- codes to be typed --------------------------------------------------------------------
 
 
-def code_needed(action: Action, receipt: Receipt, executor: ExecutorState) -> bool:
-    """`costs_code` for a receipt."""
-    return costs_code(action, judged_effect(receipt).effect_class, receipt.inspection or {}, executor)
-
-
 def costs_code(
     action: Action, effect_class: EffectClass, inspection: Mapping[str, Any], executor: ExecutorState
 ) -> bool:

@@ -305,9 +305,9 @@ def _replayed(message: AssistantWords) -> dict[str, Any]:
     return {"text": message.text, "calls": calls, "wire": message.wire, "raw": raw}
 
 
-def fingerprint(messages: Sequence[Message], count: int | None = None) -> str:
-    """SHA-256 of the first `count` messages of the authored view."""
-    return _hex(authored(messages)[:count])
+def fingerprint(messages: Sequence[Message]) -> str:
+    """SHA-256 of the authored view."""
+    return _hex(authored(messages))
 
 
 def anchor(message: Message) -> str:

@@ -101,11 +101,10 @@ class Incidents:
         hosted: HostedRequests,
         *,
         notify: Callable[[Notice], None],
-        automatic: bool = True,
     ) -> None:
         self.session = session
         self.model = model
-        self.automatic = automatic
+        self.automatic = True
         """`recovery.automatic`: off, a confirmed refusal is offered instead of repaired (PR-34)."""
         self.window: Window | None = None
         self.last_refusal: Mapping[str, Any] | None = None

@@ -97,10 +97,9 @@ class NoSupervision:
 
 @dataclass(frozen=True, slots=True)
 class Reconciled:
-    """What reconciliation found: attempts it judged, and whether a turn had been interrupted."""
+    """What reconciliation found: attempts it judged, and whether a turn was interrupted that had left nothing."""
 
     judged: tuple[str, ...] = ()
-    interrupted_turn: str | None = None
     silent: bool = False
     tail_lost: bool = False
 
@@ -137,7 +136,7 @@ async def reconcile(session: Session, supervision: Supervision) -> Reconciled:
         answer = await session.append(*(_timed(draft, session.scheduler.boot_ms()) for draft in drafts))
         if isinstance(answer, NotAppended):
             raise BrokenInvariant(f"reconciliation of {session.session_id!r} was refused: {answer.code}")
-    return Reconciled(judged, turn, latest.interrupted_silently(owned=latest.epoch == session.epoch), lost)
+    return Reconciled(judged, latest.interrupted_silently(owned=latest.epoch == session.epoch), lost)
 
 
 async def _replaced_epochs(session: Session) -> frozenset[int]:

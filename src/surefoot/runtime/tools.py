@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,8 +25,10 @@ from surefoot.verifiers.port import (
     OBSERVED,
     SCOPE_UNKNOWN,
     Deadline,
+    DeclaredVerifier,
     EffectVerifier,
     Observation,
+    Operation,
     WriteAttempted,
 )
 
@@ -248,7 +250,10 @@ class Registry:
 
 def _refuse_writing_verifier(tool: Tool) -> None:
     """A verifier only reads; one that declares anything else is not taken (TR-103)."""
-    for operation, effect_class in getattr(tool.verifier, "operations", ()):
+    declared: Sequence[Operation] = ()
+    if isinstance(tool.verifier, DeclaredVerifier):
+        declared = tool.verifier.operations
+    for operation, effect_class in declared:
         if effect_class is not EffectClass.READ_ONLY:
             raise UsageError(
                 f"the verifier of tool {tool.name!r} declares {operation!r} as {effect_class}; "

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import configparser
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -18,13 +17,12 @@ _SCP_LIKE = re.compile(r"^(?:[^@/\s]+@)?([A-Za-z0-9.-]+):(?!//)(.+)$")
 _SECTION = re.compile(r'^remote "(.+)"$')
 
 
-def find_place(directory: Path, *, more_roots: Iterable[Path] = ()) -> Place:
+def find_place(directory: Path) -> Place:
     """The place of a directory; its write roots are its repository, or itself outside of one."""
     real = directory.resolve()
     work_tree = find_work_tree(real)
-    roots = (work_tree or real, *(root.resolve() for root in more_roots))
     remotes = {} if work_tree is None else read_remotes(work_tree)
-    return Place(directory=real, roots=roots, work_tree=work_tree, remotes=remotes)
+    return Place(directory=real, roots=(work_tree or real,), work_tree=work_tree, remotes=remotes)
 
 
 def find_work_tree(directory: Path) -> Path | None:

@@ -36,7 +36,6 @@ READS = frozenset(
 OUTPUT_BYTES = 8 << 20
 ASK_SECONDS = 30.0
 """No single question to git takes longer, whatever the deadline of the look."""
-NOTHING = "0" * 40
 _USER = re.compile(r"^([a-z+]+://)[^@/\s]+@")
 _WRITING_OPTIONS = re.compile(
     r"--(?:add|unset|unset-all|replace-all|edit|rename-section|remove-section)$|-[de]$|--delete$"

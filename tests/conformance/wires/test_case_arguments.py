@@ -40,7 +40,6 @@ PARSING = [
 LLAMA = PARSING[1]
 LIMIT_WORD = {"chat": "length", "responses": "length", "anthropic": "max_tokens"}
 CALL_WORD = {"chat": "tool_calls", "responses": "completed", "anthropic": "tool_use"}
-STOP_WORD = {"chat": "stop", "responses": "completed", "anthropic": "end_turn"}
 DONE = {"text": "Done.", "thinking": "So."}
 
 

@@ -17,11 +17,12 @@ from surefoot.core.admission import (
     RetryFacts,
     admit,
     attempt_facts,
-    code_needed,
+    costs_code,
     key_alive,
     offered,
     retry_refusal,
 )
+from surefoot.core.effects import judged_effect
 from surefoot.core.model import Action, EffectClass, ExecutorState
 
 READY = RetryFacts(enabled=True, verifier_present=True)
@@ -270,7 +271,8 @@ def test_ux_74_deciding_against_or_beyond_the_evidence_costs_a_code(
     tell: Any, action: str, look: tuple[str, str], executor: str, effect_class: str, wanted: bool
 ) -> None:
     receipt = tell().unknown("a", effect_class).inspect("a", *look).book.get("a")
-    assert code_needed(Action(action), receipt, ExecutorState(executor)) is wanted
+    effect, inspection = judged_effect(receipt).effect_class, receipt.inspection
+    assert costs_code(Action(action), effect, inspection, ExecutorState(executor)) is wanted
 
 
 HOUR, DAY = 3_600_000, 86_400_000

@@ -19,7 +19,6 @@ BANNED = re.compile(
     r"\b(done|failed|error|interrupted|aborted|cancell?ed|timed out|rejected|succeeded|not run|did not run)\b",
     re.I,
 )
-UNKNOWN_OVERLAYS = [overlay for overlay in Overlay if overlay is not Overlay.DELIVERED]
 
 
 def receipt(state: State, **more: Any) -> Receipt:

@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from surefoot.core.admission import code_needed
-from surefoot.core.lifecycle import receipt_from_json
-from surefoot.core.model import Action, ExecutorState
+from surefoot.core.admission import costs_code
+from surefoot.core.model import Action, EffectClass, ExecutorState
 from surefoot.surfaces import plain, verdict, view, words
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -156,11 +155,8 @@ def test_ux_74_the_code_is_asked_for_exactly_where_the_rules_say(action: Action)
     ):
         inspection = None if state is None else {"id": "ins_1", "state": state, "grade": grade}
         one = call(**{"class": effect, "inspection": inspection, "executor": {"state": executor.value}})
-        receipt = receipt_from_json(
-            {"sessionId": "", "turnId": "", "callId": "", "attemptId": ATTEMPT, "position": 0,
-             "class": effect, "reach": ["path:/x"], "state": "unknown", "inspection": inspection}
-        )  # fmt: skip
-        assert view.needs_code(action.value, one) == code_needed(action, receipt, executor), one
+        wanted = costs_code(action, EffectClass(effect), inspection or {}, executor)
+        assert view.needs_code(action.value, one) == wanted, one
 
 
 def test_ux_74_the_code_changes_with_each_inspection_and_belongs_to_one_attempt() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from surefoot.core.admission import code_needed
+from surefoot.core.admission import costs_code
 from surefoot.core.effects import UNDECLARED, Effect, retry_safe
 from surefoot.core.ladder import Budget, climbs
 from surefoot.core.model import Action, Decision, EffectClass, EffectTrace, ExecutorState, Receipt, State
@@ -78,7 +78,7 @@ def verdicts(effect: Effect) -> dict[str, bool]:
         is not None,
         "recovery": decide(facts).decision is Decision.RETRY,
         "results": not may_have_left_something(failed),
-        "admission": not code_needed(Action.RELEASE, unknown, ended),
+        "admission": not costs_code(Action.RELEASE, effect.effect_class, {}, ended),
         "exits": exit_meaning(effect.effect_class, 143, None)[0] is State.FAILED,
     }
 

@@ -24,7 +24,6 @@ _ITEM_ID = re.compile(r"^(?:call|[a-z]{2,4})_([0-9a-f]{20})([0-9a-f]{2})([0-9a-f
 _CREDENTIAL = re.compile(r"^AWS4-HMAC-SHA256 .*Credential=([^/,]+)/")
 _CONVERSE_ID = re.compile(r"tooluse_[0-9a-f]{21}w")
 NO_REASONING = 0xFF
-SIGNATURE_MODES = frozenset({"foreign_model", "foreign_account", "corrupt_one_byte"})
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,6 @@ _PREFIXES = {"message": "msg", "reasoning": "rs", "function_call": "fc"}
 _CALLS = ("function_call", "custom_tool_call")
 _OUTPUTS = ("function_call_output", "custom_tool_call_output")
 _ROLES = ("assistant", "system", "developer", "user")
-_MODEL_ITEMS = ("reasoning", *_CALLS)
 
 
 def check(
@@ -52,12 +51,6 @@ def items_of(request: dict[str, Any]) -> list[dict[str, Any]]:
 def kind_of(item: dict[str, Any]) -> str:
     """The item's type; a message may leave it out."""
     return str(item.get("type") or ("message" if "role" in item else ""))
-
-
-def is_from_model(item: dict[str, Any]) -> bool:
-    """Whether a model made the item."""
-    kind = kind_of(item)
-    return item.get("role") == "assistant" or kind in _MODEL_ITEMS or kind.endswith("_call")
 
 
 def carries_cipher(request: dict[str, Any]) -> bool:

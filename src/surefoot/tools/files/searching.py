@@ -25,8 +25,6 @@ FILE_BYTES = 32 << 20
 LINE_CHARACTERS = 500
 _GRACE_SECONDS = 2.0
 
-Ignored = Callable[[str, bool], bool]
-
 
 def serve() -> None:
     """Answer one JSON request per line until the input closes."""
