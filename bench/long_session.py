@@ -64,7 +64,7 @@ class LongSession:
         draft, calls = self._message(count, tool)
         await self.session.append(draft)
         self.calls += count
-        return [self.barrier.look(call) for call in calls]
+        return [await self.barrier.look(call) for call in calls]
 
     def _message(self, count: int, tool: str) -> tuple[Draft, list[Call]]:
         new_id = self.session.scheduler.new_id
