@@ -17,7 +17,7 @@ from typing import Any
 ARGUMENTS_BYTES = 1 << 20
 ARGUMENTS_DEPTH = 64
 
-_CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
+CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
 _ID = re.compile(r"^([a-z]{3})_([0-9a-hjkmnp-tv-z]{26})$")
 _quote = json.JSONEncoder(ensure_ascii=False).encode
 """The standard library's own form of a string is the one TR-12 asks for: what must be escaped, in lower case."""
@@ -215,7 +215,7 @@ def make_id(prefix: str, time_ms: int, entropy: int) -> str:
     number = ((time_ms & ((1 << 48) - 1)) << 80) | (entropy & ((1 << 80) - 1))
     digits = []
     for _ in range(26):
-        digits.append(_CROCKFORD[number & 31])
+        digits.append(CROCKFORD[number & 31])
         number >>= 5
     return f"{prefix}_{''.join(reversed(digits))}"
 

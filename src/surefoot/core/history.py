@@ -59,6 +59,12 @@ class AssistantWords:
     """Who made it: `endpoint`, `model`, `contract`; empty where that was not recorded."""
 
 
+CHAT_CARRIERS = ("reasoning_content", "reasoning", "reasoning_details")
+"""Fields of a stored Chat reply that hold reasoning, which its server may want back."""
+THINKING_BLOCKS = ("thinking", "redacted_thinking")
+"""Types of the blocks of a stored Messages reply that hold reasoning."""
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A picture that came with a result; its text names it, whether or not a server takes it."""

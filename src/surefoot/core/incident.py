@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from surefoot.core.canonical import digest_json
-from surefoot.core.history import AssistantWords, History, Message, ResultGiven, UserWords
+from surefoot.core.history import CHAT_CARRIERS, AssistantWords, History, Message, ResultGiven, UserWords
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Entry, Kind, Word
 from surefoot.core.results import speaking
@@ -399,7 +399,7 @@ def brings_round(message: Message) -> bool:
         return True
     raw = message.raw
     if message.wire == "chat":
-        return any(raw.get(key) for key in ("reasoning_content", "reasoning", "reasoning_details"))
+        return any(raw.get(key) for key in CHAT_CARRIERS)
     key, plain = ("output", "message") if message.wire == "responses" else ("content", "text")
     items = raw.get(key)
     return isinstance(items, list) and any(

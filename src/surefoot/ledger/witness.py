@@ -16,14 +16,13 @@ import zlib
 from dataclasses import dataclass
 from pathlib import Path
 
-from surefoot.core.canonical import is_id
+from surefoot.core.canonical import CROCKFORD, is_id
 
 RECORD_BYTES = 64
 _RECORD = struct.Struct("<4s16sIQ24sI")
 _MAGIC = b"SFW1"
 _HASHED = 1
-_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_DIGITS = {digit: value for value, digit in enumerate(_ALPHABET)}
+_DIGITS = {digit: value for value, digit in enumerate(CROCKFORD)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,5 +105,5 @@ def _parse(number: int, raw: bytes) -> Seen | None:
 
 def _id_of(tag: bytes) -> str:
     number = int.from_bytes(tag, "big")
-    digits = [_ALPHABET[number >> 5 * place & 31] for place in range(25, -1, -1)]
+    digits = [CROCKFORD[number >> 5 * place & 31] for place in range(25, -1, -1)]
     return "ses_" + "".join(digits)

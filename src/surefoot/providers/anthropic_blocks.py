@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from surefoot.core.history import AssistantWords, CallAsked, Message, ResultGiven, UserWords
+from surefoot.core.history import THINKING_BLOCKS, AssistantWords, CallAsked, Message, ResultGiven, UserWords
 from surefoot.providers import pictures
 from surefoot.providers.shaping import (
     replayed_arguments,
@@ -21,7 +21,6 @@ from surefoot.providers.shaping import (
 )
 from surefoot.providers.written import CUT_FINISHES
 
-THINKING = ("thinking", "redacted_thinking")
 _KEYS: Mapping[str, frozenset[str]] = {
     "text": frozenset({"type", "text", "citations"}),
     "thinking": frozenset({"type", "thinking", "signature"}),
@@ -54,14 +53,14 @@ def assistant_blocks(
         shown = _replayed(message, blocks, contract, ids, kinds=(thinking, hosted))
     if demanded and contract["reasoning.empty_ok"] and not _thinks_first(shown):
         shown.insert(0, {"type": "thinking", "thinking": contract["reasoning.placeholder"]})  # R8
-    return [] if all(one["type"] in THINKING for one in shown) else shown
+    return [] if all(one["type"] in THINKING_BLOCKS for one in shown) else shown
 
 
 def _thinks_first(blocks: Sequence[Mapping[str, Any]]) -> bool:
     """Whether thinking stands before the calls (DS-04)."""
     kinds = [block["type"] for block in blocks]
     head = kinds[: kinds.index("tool_use")] if "tool_use" in kinds else kinds
-    return any(kind in THINKING for kind in head)
+    return any(kind in THINKING_BLOCKS for kind in head)
 
 
 def _is_block(block: Any) -> bool:
@@ -112,7 +111,7 @@ def _replayed(
         last = number == len(blocks) - 1
         if kind == "text":
             keep = bool(str(block.get("text") or "").strip())  # AN-16
-        elif kind in THINKING:
+        elif kind in THINKING_BLOCKS:
             cut = last and message.raw.get("stop_reason") in CUT_FINISHES
             keep = thinking and not cut and _returns(block, contract)
         else:

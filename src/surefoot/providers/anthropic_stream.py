@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from surefoot.core.history import THINKING_BLOCKS
 from surefoot.providers.hosted import hosted_kinds
 from surefoot.providers.intake import WireDecoder, incomplete, nonsense, usage_of
 from surefoot.providers.port import Reply, TextDelta
@@ -205,7 +206,7 @@ class AnthropicDecoder(WireDecoder):
     def _notes(self, content: list[dict[str, Any]], finish: str) -> list[str]:
         kinds = {str(block.get("type")) for block in content}
         notes = []
-        if finish in CUT_FINISHES and kinds and kinds <= {"thinking", "redacted_thinking"}:
+        if finish in CUT_FINISHES and kinds and kinds <= set(THINKING_BLOCKS):
             notes.append("only_reasoning_at_limit")
         elif self._contract["reasoning.carrier"] == "thinking_signed":
             lost = [one for one in content if one.get("type") == "thinking" and not one.get("signature")]

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from surefoot.core.history import AssistantWords, Message, ResultGiven, UserWords
+from surefoot.core.history import CHAT_CARRIERS, AssistantWords, Message, ResultGiven, UserWords
 from surefoot.providers import json_calls, pictures
 from surefoot.providers.chat_stream import ChatDecoder
 from surefoot.providers.hosted import forms
@@ -38,9 +38,7 @@ from surefoot.providers.shaping import (
 )
 
 NAME = "chat"
-CARRIERS = ("reasoning_content", "reasoning", "reasoning_details")
-"""Message fields in which Chat servers send reasoning and may want it back."""
-_MESSAGE_KEYS = frozenset({"role", "content", "tool_calls", "name", *CARRIERS})
+_MESSAGE_KEYS = frozenset({"role", "content", "tool_calls", "name", *CHAT_CARRIERS})
 
 
 _ALTERNATES = {"merge": "user"}
@@ -206,13 +204,13 @@ def _assistant(
     for key, value in raw.items():
         if key in encoded or key in ("tool_calls", "role") or value is None:
             continue
-        if key in CARRIERS:
+        if key in CHAT_CARRIERS:
             if contract["reasoning.required"] not in ("never", "forbidden") and _is_carrier(key, value):
                 encoded[key] = value
         elif key in _MESSAGE_KEYS or contract["content.unknown_keys"] == "ok":
             encoded[key] = value
     carrier = contract["reasoning.carrier"]
-    if demanded and carrier in CARRIERS and carrier not in encoded and contract["reasoning.empty_ok"]:
+    if demanded and carrier in CHAT_CARRIERS and carrier not in encoded and contract["reasoning.empty_ok"]:
         encoded[carrier] = contract["reasoning.placeholder"]  # R8: only where the contract declares it
     if calls:
         encoded["tool_calls"] = calls

@@ -15,7 +15,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from surefoot.core.history import AssistantWords, Message, ResultGiven
+from surefoot.core.history import CHAT_CARRIERS, THINKING_BLOCKS, AssistantWords, Message, ResultGiven
 
 DROP_BLOCKS = "R9"
 UNLINK = "R10"
@@ -24,9 +24,6 @@ REMOVE_SEGMENT = "R14"
 Repair = tuple[str, int]
 """R-id and position of the message in the model view; at −1 stand R9, and R10 that sends the whole local input in
 place of a chain: they are fields of the request."""
-
-_CHAT_CARRIERS = ("reasoning_content", "reasoning", "reasoning_details")
-_THINKING = ("thinking", "redacted_thinking")
 
 
 def repaired(messages: Sequence[Message], repairs: Iterable[Repair], *, offset: int = 0) -> list[Message]:
@@ -81,7 +78,7 @@ def without_carrier(message: AssistantWords) -> AssistantWords:
 
 
 def _chat(raw: Mapping[str, Any]) -> dict[str, Any] | None:
-    kept = {key: value for key, value in raw.items() if key not in _CHAT_CARRIERS}
+    kept = {key: value for key, value in raw.items() if key not in CHAT_CARRIERS}
     changed = len(kept) != len(raw)
     calls = raw.get("tool_calls")
     if isinstance(calls, list):
@@ -114,7 +111,7 @@ def _anthropic(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     blocks = raw.get("content")
     if not isinstance(blocks, list):
         return None
-    kept = [block for block in blocks if not _is(block, _THINKING)]
+    kept = [block for block in blocks if not _is(block, THINKING_BLOCKS)]
     return {**raw, "content": kept} if len(kept) != len(blocks) else None
 
 

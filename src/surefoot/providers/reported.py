@@ -14,7 +14,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from surefoot.core.history import AssistantWords, Message, ResultGiven, UserWords
+from surefoot.core.history import (
+    CHAT_CARRIERS,
+    THINKING_BLOCKS,
+    AssistantWords,
+    Message,
+    ResultGiven,
+    UserWords,
+)
 from surefoot.providers.anthropic_blocks import rejoined
 from surefoot.providers.port import ModelRequest
 from surefoot.providers.repairs import Repair, has_carrier
@@ -31,8 +38,6 @@ from surefoot.providers.shaping import (
 
 LADDER = tuple("R0 R1 R2 R3 R4 R7 R5 R6 R8 R9 R10 R11 R12 R13 R14 R15 R16 R17".split())  # noqa: SIM905
 """The order of PR-50."""
-_CHAT_CARRIERS = ("reasoning_content", "reasoning", "reasoning_details")
-_THINKING = ("thinking", "redacted_thinking")
 _LINKED = ("message", "function_call")
 Told = Iterator[tuple[str, Message | None]]
 
@@ -224,7 +229,7 @@ def _bridges(ordered: Sequence[Message], body: Mapping[str, Any]) -> Told:
 
 def _stored_carriers(raw: Mapping[str, Any]) -> list[str]:
     """What of a stored reply carries reasoning, each in one comparable form."""
-    found = [_form(key, raw[key]) for key in _CHAT_CARRIERS if raw.get(key) is not None]
+    found = [_form(key, raw[key]) for key in CHAT_CARRIERS if raw.get(key) is not None]
     calls = raw.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         found += _signatures(call)
@@ -245,7 +250,7 @@ def _texts_of_carriers(body: Mapping[str, Any]) -> set[Any]:
     """The reasoning texts of a request, blank ones included."""
     found: set[Any] = set()
     for message in body.get("messages") or ():
-        found |= {message[key] for key in _CHAT_CARRIERS if isinstance(message.get(key), str)}
+        found |= {message[key] for key in CHAT_CARRIERS if isinstance(message.get(key), str)}
         for call in message.get("tool_calls") or ():
             google = ((call.get("extra_content") or {}).get("google")) or {}
             found |= {google["thought_signature"]} if "thought_signature" in google else set()
@@ -261,7 +266,7 @@ def _texts_of_carriers(body: Mapping[str, Any]) -> set[Any]:
 def _part(part: Any) -> str | None:
     """One comparable form of a thinking block or a reasoning item; None for anything else."""
     kind = _kind(part)
-    if kind in _THINKING:
+    if kind in THINKING_BLOCKS:
         return _form(kind, [part.get("thinking"), part.get("signature"), part.get("data")])
     if kind == "reasoning":
         return _form(kind, part.get("encrypted_content") or part.get("content") or part.get("summary"))

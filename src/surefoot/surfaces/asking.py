@@ -13,12 +13,11 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from surefoot.surfaces.plain import cut, wrap
+from surefoot.surfaces.plain import GUTTER, cut, wrap
 from surefoot.surfaces.view import clean
 from surefoot.surfaces.words import say
 from surefoot.surfaces.words_chat import why_asked
 
-GUTTER = "│ "
 DIFF_LINES = 20
 TEXT_LINES = 8
 Read = Callable[[str], str | None]

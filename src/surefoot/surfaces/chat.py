@@ -32,7 +32,6 @@ from prompt_toolkit.styles import Style
 from surefoot.surfaces import notices, plain, view
 from surefoot.surfaces.chat_card import Cards
 from surefoot.surfaces.chat_lines import (
-    GUTTER,
     Count,
     Doing,
     Stream,
@@ -379,7 +378,9 @@ class Chat:
 
     def _progress(self, text: str) -> None:
         for line in text.splitlines()[-5:]:
-            self.screen.write(f"  {GUTTER}{plain.cut(view.clean(line), max(20, self.screen.columns() - 6))}")
+            self.screen.write(
+                f"  {plain.GUTTER}{plain.cut(view.clean(line), max(20, self.screen.columns() - 6))}"
+            )
 
     def _message(self) -> str:
         return "? " if self._question is not None else "> "

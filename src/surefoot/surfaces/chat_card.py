@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from surefoot.surfaces import plain, view
-from surefoot.surfaces.chat_lines import GUTTER, details
+from surefoot.surfaces.chat_lines import details
 from surefoot.surfaces.keys import ALL, CONFIRM_ALL, QUIET_MS, Keys, carried
 from surefoot.surfaces.port import Driver, Screen
 from surefoot.surfaces.words import refusal, say
@@ -95,7 +95,7 @@ class Cards:
 
     def _below(self, card: Mapping[str, Any], cards: list[dict[str, Any]]) -> list[str]:
         """The last output of what still runs, and what `H` would list."""
-        lines = [f"  {GUTTER}{view.clean(line)}" for line in self.driver.deciding.last_output(card)]
+        lines = [f"  {plain.GUTTER}{view.clean(line)}" for line in self.driver.deciding.last_output(card)]
         count = len(carried(cards))
         if len(cards) > 1 and count:
             lines.append(f"{ALL} {answer('lists_carried', self.screen.language, n=count)}")

@@ -14,12 +14,10 @@ from typing import Any
 
 from surefoot.settings_table import MODES
 from surefoot.surfaces.markup import Light
-from surefoot.surfaces.plain import table, width_of, wrap
+from surefoot.surfaces.plain import GUTTER, table, width_of, wrap
 from surefoot.surfaces.view import clean, summary_of
 from surefoot.surfaces.words import say
 from surefoot.surfaces.words_chat import SLASH
-
-GUTTER = "│ "
 
 RECOVER = "/recover-context"
 OWN_LINES = 200

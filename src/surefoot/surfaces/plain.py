@@ -19,6 +19,8 @@ from surefoot.surfaces.view import code_of, fact_key, grade_tag, needs_code
 from surefoot.surfaces.words import mark, say
 
 BOX_COLUMNS = 60
+GUTTER = "│ "
+"""Stands before each line of foreign text (UX-10)."""
 WIDEST = 100
 Card = Mapping[str, Any]
 

@@ -28,13 +28,12 @@ from surefoot.verifiers.sight import (
     FileIds,
     LedgerFiles,
     Sight,
+    is_before,
     look,
     resolve,
 )
 
 INTENT_VERSION = 1
-TICK_NS = 20_000_000
-"""A time stamp younger than this at D6 cannot tell a later write apart (TR-107)."""
 _ENTRY_KINDS = frozenset({"delete", "move"})
 """Kinds that concern a directory entry itself: its final symbolic link is not followed."""
 
@@ -219,7 +218,7 @@ def _untouched(intent: Mapping[str, Any], now: Sight, started_at_ms: int | None)
     stored = (intent.get("dev"), intent.get("ino"), intent.get("ctimeNs"))
     if started_at_ms is None or stored != (now.dev, now.ino, now.ctime_ns):
         return False
-    return started_at_ms * 1_000_000 - now.ctime_ns > TICK_NS
+    return is_before(now.ctime_ns, started_at_ms)
 
 
 def _observation(answers: Sequence[PathAnswer], fenced: bool) -> Observation:

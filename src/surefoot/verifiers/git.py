@@ -11,7 +11,6 @@ a strong sign and no proof.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import socket
 from collections.abc import Callable, Mapping
@@ -28,6 +27,7 @@ from surefoot.verifiers.repository import (
     Unreadable,
     common_folder,
     identity,
+    index_digest,
     listing_digest,
     log_mark,
     log_since,
@@ -35,13 +35,12 @@ from surefoot.verifiers.repository import (
     place_mark,
     scrubbed,
 )
+from surefoot.verifiers.sight import is_before
 
 Variables = Callable[[Path], Mapping[str, str] | None]
 """The variables git is read in at a directory; None when a program of the project cannot be kept out."""
 SinceEnd = Callable[[Receipt], int | None]
 """Milliseconds since a command's last process was proven gone; None when nobody can tell."""
-TICK_NS = 20_000_000
-"""A time stamp younger than this when the call started cannot tell a later write apart (TR-107)."""
 _WALKED = 1000
 _ASKED_SECONDS = 5.0
 
@@ -207,7 +206,7 @@ def _look_for_commit(repository: Repository, record: Mapping[str, Any], *, fence
             "The branch moved since, and no commit fits the recorded tree and message.",
             now.evidence(),
         )
-    if wanted["adds"] and _digest_of(Path(wanted["indexPath"])) != wanted["index"]:
+    if wanted["adds"] and index_digest(Path(wanted["indexPath"])) != wanted["index"]:
         return _unknown(
             "index_changed", "No commit was made, but files were staged since.", now.evidence(index="changed")
         )
@@ -241,15 +240,6 @@ def _walked(
     gained = [now.head] if record["head"] is None else [f"{record['head']}..{now.head}"]
     listed = repository.ask("rev-list", f"--max-count={_WALKED}", *gained)
     return next((oid for oid in (listed or "").split() if _is_it(repository, oid, wanted)), None)
-
-
-def _digest_of(path: Path) -> str | None:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except FileNotFoundError:
-        return "absent"
-    except OSError:
-        return None
 
 
 class _Now:
@@ -345,4 +335,4 @@ def _untouched(repository: Repository, record: Mapping[str, Any], call: Receipt)
     if place_mark(common, named["ref"]) != named["place"] or call.started_at is None:
         return False
     stamps = [mark[3] for mark in named["place"].values() if mark is not None]
-    return all(call.started_at * 1_000_000 - stamp > TICK_NS for stamp in stamps)
+    return all(is_before(stamp, call.started_at) for stamp in stamps)

@@ -242,6 +242,16 @@ def _mark(path: Path) -> list[Any] | None:
     return [str(path), found.st_dev, found.st_ino, found.st_ctime_ns]
 
 
+def index_digest(path: Path) -> str | None:
+    """Hex SHA-256 of an index file, `absent` where there is none; None when it cannot be read."""
+    try:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return "absent"
+    except OSError:
+        return None
+
+
 def listing_digest(refs: Mapping[str, str]) -> str:
     """A digest of everything a remote listed."""
     lines = "".join(f"{name} {oid}\n" for name, oid in sorted(refs.items()))

@@ -25,6 +25,8 @@ FileIds = frozenset[tuple[int, int]]
 """Pairs of device and inode."""
 LedgerFiles = Callable[[], FileIds]
 
+TICK_NS = 20_000_000
+"""A time stamp younger than this when a call started cannot tell a later write apart (TR-107)."""
 TEMPORARY = ".surefoot-"
 _TRIES = 3
 _MARKS = (
@@ -32,6 +34,11 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le", "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be", "utf-16-be"),
 )
+
+
+def is_before(stamp_ns: int, started_at_ms: int) -> bool:
+    """Whether a time stamp is older than a start by more than a tick, so that a write since then would show."""
+    return started_at_ms * 1_000_000 - stamp_ns > TICK_NS
 
 
 @dataclass(frozen=True, slots=True)

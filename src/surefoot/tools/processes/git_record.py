@@ -10,7 +10,6 @@ of objects of its own that is thrown away.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -28,6 +27,7 @@ from surefoot.verifiers.repository import (
     Unreadable,
     common_folder,
     identity,
+    index_digest,
     listing_digest,
     log_mark,
     message_digest,
@@ -111,7 +111,7 @@ def _commit(wanted: GitWrite, repository: Repository, reading: Mapping[str, str]
     return {
         "tree": None if message is None else _tree(wanted, repository.directory, index, reading),
         "message": message,
-        "index": _file_digest(index) if wanted.adds else None,
+        "index": index_digest(index) if wanted.adds else None,
         "adds": bool(wanted.adds),
         "indexPath": str(index),
     }
@@ -134,15 +134,6 @@ def _index_path(repository: Repository) -> Path:
     if found is None:
         raise Unreadable("no_repository")
     return repository.directory / found
-
-
-def _file_digest(path: Path) -> str | None:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except FileNotFoundError:
-        return "absent"
-    except OSError:
-        return None
 
 
 def _tree(wanted: GitWrite, directory: Path, index: Path, reading: Mapping[str, str]) -> str | None:
