@@ -102,12 +102,10 @@ REACHES = st.lists(MEMBERS, min_size=1, max_size=3)
 
 
 @settings(max_examples=1200)
-@given(REACHES, REACHES, st.sampled_from([(), ("/",), ("/a",)]))
-def test_ec_12_overlap_is_symmetric_and_reflexive(
-    one: list[str], other: list[str], blind: tuple[str, ...]
-) -> None:
-    assert overlaps(one, other, case_blind=blind) is overlaps(other, one, case_blind=blind)
-    assert overlaps(one, one, case_blind=blind)
+@given(REACHES, REACHES)
+def test_ec_12_overlap_is_symmetric_and_reflexive(one: list[str], other: list[str]) -> None:
+    assert overlaps(one, other) is overlaps(other, one)
+    assert overlaps(one, one)
 
 
 @given(REACHES, REACHES, MEMBERS)
@@ -115,8 +113,6 @@ def test_ec_12_a_wider_reach_overlaps_no_less(one: list[str], other: list[str], 
     if overlaps(one, other):
         assert overlaps([*one, more], other)
     assert overlaps([*one, "*"], other)
-    if overlaps(one, other):
-        assert overlaps(one, other, case_blind=["/"])
 
 
 EFFECTS = st.builds(

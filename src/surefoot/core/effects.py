@@ -135,29 +135,27 @@ def overlaps(
     first: Iterable[str],
     second: Iterable[str],
     *,
-    case_blind: Iterable[str] = (),
     kinds: Iterable[str] = (),
 ) -> bool:
     """Whether two reaches overlap (EC-12). Symmetric, and reflexive for every non-empty reach.
 
-    `case_blind` names absolute folders on file systems that do not tell upper from lower
-    case; `kinds` names further kinds that packs added. Any other kind counts as `*`.
+    `kinds` names further kinds that packs added; any other kind counts as `*`. Where a file system does not
+    tell upper from lower case, a reach holds the spelling that is compared (`runtime.spelling`).
     """
-    folders = tuple(case_blind)
     known = frozenset(KINDS).union(kinds)
     left = [_parse(member, known) for member in first]
     right = [_parse(member, known) for member in second]
-    return any(_members_overlap(one, other, folders) for one in left for other in right)
+    return any(_members_overlap(one, other) for one in left for other in right)
 
 
-def _members_overlap(one: _Member, other: _Member, case_blind: tuple[str, ...]) -> bool:
+def _members_overlap(one: _Member, other: _Member) -> bool:
     if one is _ANY or other is _ANY:
         return True
     if one.kind > other.kind:  # the table below holds each pair once, in alphabetical order
         one, other = other, one
     rule = _PAIRS.get((one.kind, other.kind))
     if rule is not None:
-        return rule(one, other, case_blind)
+        return rule(one, other)
     return one.kind == other.kind and one.text == other.text
 
 
@@ -233,18 +231,10 @@ _READERS: dict[str, Callable[[str], _Member]] = {
 }
 
 
-def _contains(one: tuple[str, ...], other: tuple[str, ...], case_blind: tuple[str, ...] = ()) -> bool:
+def _contains(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     """Whether one is equal to or above the other, either way round."""
-    if any(_below(folder, one) or _below(folder, other) for folder in case_blind):
-        one = tuple(part.casefold() for part in one)
-        other = tuple(part.casefold() for part in other)
     shorter = min(len(one), len(other))
     return one[:shorter] == other[:shorter]
-
-
-def _below(folder: str, segments: tuple[str, ...]) -> bool:
-    root = tuple(part.casefold() for part in folder.split("/") if part)
-    return tuple(part.casefold() for part in segments[: len(root)]) == root
 
 
 def _ports_meet(one: _Member, other: _Member) -> bool:
@@ -258,36 +248,35 @@ def _hosts_meet(one: _Member, other: _Member) -> bool:
     return longer == shorter or longer.endswith("." + shorter)
 
 
-def _path_path(one: _Member, other: _Member, case_blind: tuple[str, ...]) -> bool:
-    return _contains(one.segments, other.segments, case_blind)
+def _path_path(one: _Member, other: _Member) -> bool:
+    return _contains(one.segments, other.segments)
 
 
-def _path_repo(path: _Member, repo: _Member, case_blind: tuple[str, ...]) -> bool:
-    return not repo.host and _contains(path.segments, repo.segments, case_blind)
+def _path_repo(path: _Member, repo: _Member) -> bool:
+    return not repo.host and _contains(path.segments, repo.segments)
 
 
-def _repo_repo(one: _Member, other: _Member, case_blind: tuple[str, ...]) -> bool:
+def _repo_repo(one: _Member, other: _Member) -> bool:
     if one.host or other.host:
         return one.host == other.host and one.text == other.text and _ports_meet(one, other)
-    return _contains(one.segments, other.segments, case_blind)
+    return _contains(one.segments, other.segments)
 
 
-def _db_db(one: _Member, other: _Member, case_blind: tuple[str, ...]) -> bool:
+def _db_db(one: _Member, other: _Member) -> bool:
     if one.text == "file" or other.text == "file":
-        return one.text == other.text and _contains(one.segments, other.segments, case_blind)
+        return one.text == other.text and _contains(one.segments, other.segments)
     return one.host == other.host and _ports_meet(one, other) and _contains(one.segments, other.segments)
 
 
-def _db_path(db: _Member, path: _Member, case_blind: tuple[str, ...]) -> bool:
-    return db.text == "file" and _contains(db.segments, path.segments, case_blind)
+def _db_path(db: _Member, path: _Member) -> bool:
+    return db.text == "file" and _contains(db.segments, path.segments)
 
 
-def _by_host(one: _Member, other: _Member, case_blind: tuple[str, ...]) -> bool:
-    del case_blind  # host names never tell case
+def _by_host(one: _Member, other: _Member) -> bool:
     return _hosts_meet(one, other)
 
 
-_PAIRS: dict[tuple[str, str], Callable[[_Member, _Member, tuple[str, ...]], bool]] = {
+_PAIRS: dict[tuple[str, str], Callable[[_Member, _Member], bool]] = {
     ("path", "path"): _path_path,
     ("path", "repo"): _path_repo,
     ("repo", "repo"): _repo_repo,

@@ -319,7 +319,7 @@ def crash_count(receipt: Receipt, book: Book) -> int:
     return sum(one.reason == "owner_died" for one in counted.values())
 
 
-def later_write(receipt: Receipt, others: Iterable[Receipt], *, case_blind: Sequence[str] = ()) -> bool:
+def later_write(receipt: Receipt, others: Iterable[Receipt]) -> bool:
     """Whether one of `others`, of the same session, is a later started write over the same reach (TR-114)."""
     mine = judged_effect(receipt).reach
     since = receipt.started_position or 0
@@ -329,7 +329,7 @@ def later_write(receipt: Receipt, others: Iterable[Receipt], *, case_blind: Sequ
         and other.superseded_by is None
         and other.supersedes != receipt.attempt_id
         and judged_effect(other).effect_class is not EffectClass.READ_ONLY
-        and overlaps(mine, judged_effect(other).reach, case_blind=case_blind)
+        and overlaps(mine, judged_effect(other).reach)
         for other in others
     )
 
@@ -372,7 +372,6 @@ class Asked:
     """Open attempts whose write intents are all satisfied now, looked up by the runtime (TR-92)."""
     undelivered: str | None = None
     """A settled write of the same tool, digest and scope that its foreign reader never got (TR-202)."""
-    case_blind: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,7 +439,7 @@ def _meets(asked: Asked, level: BarrierLevel, receipt: Receipt) -> bool:
         return True
     if level is BarrierLevel.ACTION:
         return _same_action(asked, receipt)
-    return overlaps(asked.effect.reach, judged_effect(receipt).reach, case_blind=asked.case_blind)
+    return overlaps(asked.effect.reach, judged_effect(receipt).reach)
 
 
 def _same_action(asked: Asked, receipt: Receipt) -> bool:

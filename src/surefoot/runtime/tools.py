@@ -21,6 +21,7 @@ from surefoot.core.model import EffectClass, EffectTrace, Grade, Receipt, State
 from surefoot.errors import BrokenInvariant, OutcomeUnknown, Signal, ToolError, UsageError
 from surefoot.runtime.inside import marked
 from surefoot.runtime.scheduler import Scheduler
+from surefoot.runtime.spelling import with_compared
 from surefoot.verifiers.port import (
     OBSERVED,
     SCOPE_UNKNOWN,
@@ -377,12 +378,14 @@ def _failed_as_told(error: ToolError) -> Outcome:
 def classify(tool: Tool, arguments: Arguments, place: Place) -> Effect:
     """Class and reach of one call; a classifier that raises or answers nonsense gives `UNKNOWN`, `*` (EC-5)."""
     if isinstance(tool.effect, Effect):
-        return tool.effect
+        return with_compared(tool.effect)
     try:
         answer = tool.effect(arguments, looked_up(tool, arguments, place))
     except Exception as error:
         return replace(UNDECLARED, notes=("classifier_raised", type(error).__name__))
-    return answer if isinstance(answer, Effect) else replace(UNDECLARED, notes=("classifier_nonsense",))
+    if not isinstance(answer, Effect):
+        return replace(UNDECLARED, notes=("classifier_nonsense",))
+    return with_compared(answer)
 
 
 def looked_up(tool: Tool, arguments: Arguments, place: Place) -> Place:
@@ -410,7 +413,9 @@ async def prepare(
     if tool.prepare is None:
         return Prepared()
     try:
-        return await tool.prepare(arguments, place, receipt, services)
+        prepared = await tool.prepare(arguments, place, receipt, services)
+        effect = None if prepared.effect is None else with_compared(prepared.effect)
+        return replace(prepared, effect=effect)
     except Exception as error:
         said = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
         return Prepared(

@@ -158,12 +158,6 @@ def test_ec_12_one_pair_of_members_is_enough_and_an_empty_reach_meets_nothing() 
     assert not overlaps([], [])
 
 
-def test_ec_12_case_is_ignored_only_on_such_file_systems() -> None:
-    assert overlaps(["path:/mnt/c/A"], ["path:/mnt/c/a/b"], case_blind=["/mnt/c"])
-    assert overlaps(["path:/mnt/c/A"], ["path:/MNT/C/a"], case_blind=["/mnt/c"])
-    assert not overlaps(["path:/srv/A"], ["path:/srv/a"], case_blind=["/mnt/c"])
-
-
 def test_ec_11_a_kind_a_pack_added_overlaps_only_with_itself() -> None:
     assert overlaps(["app:x"], ["app:x"], kinds=["app"])
     assert not overlaps(["app:x"], ["app:y"], kinds=["app"])
