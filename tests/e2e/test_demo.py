@@ -221,3 +221,16 @@ def test_ux_136_a_demo_killed_while_its_agent_works_leaves_nothing(
     child.expect(r"An agent starts \(process \d+\)")
     child.kill(signal.SIGKILL)
     wait_for(lambda: not left_behind(environ))
+
+
+_VARIES = re.compile(
+    r"\d\d:\d\d:\d\d|(?<=process )\d+|(?<=kill -9 )\d+|(?<=_)[0-9a-z]{4}\b|(?<=127\.0\.0\.1:)\d+"
+)
+
+
+def test_ux_136_the_front_page_shows_what_the_demo_prints(environ: dict[str, str]) -> None:
+    page = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"```text\n(.*?)```", page, re.DOTALL)
+    assert block is not None
+    shown, printed = (re.sub(" +", " ", _VARIES.sub("…", text)) for text in (block[1], piped(environ).stdout))
+    assert shown in printed
