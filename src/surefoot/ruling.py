@@ -8,16 +8,15 @@ Promises: nothing is run and nobody is asked.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from surefoot.config import Settings, variable_of
-from surefoot.core.effects import UNDECLARED, Effect
+from surefoot.core.effects import Effect
 from surefoot.offering import declared, judged
 from surefoot.runtime.permission import Rule, decide, mode_of, parse_rule, parse_rules
-from surefoot.runtime.tools import Place, Tool
+from surefoot.runtime.tools import Tool, classify
 from surefoot.settings_files import project_files, read_settings
 from surefoot.tools.place import find_place
 
@@ -53,7 +52,7 @@ def ruling(settings: Settings, call: str, *, directory: Path, environ: Mapping[s
         subjects = () if tool.subjects is None else tool.subjects(arguments, place)
     said = settings.permissions
     rules = parse_rules(said.allow, said.ask, said.deny, roots=[str(root) for root in place.roots])
-    effect = _effect(tool, arguments, place)
+    effect = classify(tool, arguments, place)
     verdict = decide(rules, mode_of(said.mode), tool, subjects, effect)
     kinds = sorted(KINDS, key=lambda one: one != verdict.kind.value)
     kind = next((one for one in kinds if verdict.rule in getattr(said, one)), None)
@@ -90,14 +89,6 @@ def _arguments(tool: Tool, asked: Rule) -> dict[str, Any]:
         if name in tool.parameters.get("properties", {})
     ]
     return {**dict.fromkeys(names, ""), **dict.fromkeys(known, text)}
-
-
-def _effect(tool: Tool, arguments: Mapping[str, Any], place: Place) -> Effect:
-    if not callable(tool.effect):
-        return tool.effect
-    with suppress(LookupError, ValueError, TypeError, OSError):
-        return tool.effect(arguments, place)
-    return UNDECLARED
 
 
 def _written(settings: Settings, kind: str, rule: str, environ: Mapping[str, str]) -> Iterator[str]:

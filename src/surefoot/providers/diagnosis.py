@@ -103,14 +103,8 @@ FAMILIES: Mapping[str, Sequence[tuple[str, ...]]] = {
         *(
             (word, fault)
             for word in ("thought_signature", "thought signature")
-            for fault in ("missing", "invalid")
+            for fault in ("missing", "invalid", "corrupted", "not valid")
         ),
-        *(
-            (word, fault)
-            for word in ("thought_signature", "thought signature")
-            for fault in ("corrupted", "not valid")
-        ),
-        ("corrupted thought signature",),
         ("encrypted content", "could not be verified"),
     ),
     "replay_ids": (

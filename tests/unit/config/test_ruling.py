@@ -116,3 +116,9 @@ def test_ux_44_the_command_says_it_in_words_and_as_json_and_runs_nothing(home: P
     assert [entry.name for entry in Path.cwd().iterdir()] == [".git"]
     with pytest.raises(SettingsError, match="cannot be read"):
         ruled("Bash((")
+
+
+def test_ux_44_the_call_is_classified_as_a_session_would_through_links_too(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    Path("link").symlink_to(tmp_path / "elsewhere")
+    assert ruled("Bash(touch link/a)").effect.reach == (f"path:{(tmp_path / 'elsewhere').resolve()}/a",)
