@@ -7,17 +7,16 @@ resolves nothing: no word of a model changes a state.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from surefoot.core.effects import Effect
+from surefoot.core.handoff import escaped
 from surefoot.core.model import EffectClass, EffectTrace, State
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
 
 ARGUMENT_BYTES = 2048
 LISTED = 24
-_ESCAPES = {ord(mark): f"\\u{ord(mark):04x}" for mark in "<>&\u2028\u2029\x7f"}
 
 
 class RecoveryDesk(Protocol):
@@ -40,14 +39,8 @@ class RecoveryDesk(Protocol):
         ...
 
 
-def escaped(value: Any) -> str:
-    """JSON in which no value can close a frame or draw (TR-61)."""
-    text = json.dumps(value, ensure_ascii=False, separators=(", ", ": "))
-    return "".join(f"\\u{ord(c):04x}" if 0x80 <= ord(c) <= 0x9F else c for c in text.translate(_ESCAPES))
-
-
 def framed(value: Any) -> str:
-    """A value marked as data for the model."""
+    """A value marked as data for the model; nothing in it can close the frame (TR-61)."""
     return f"<recovery-data>\n{escaped(value)}\n</recovery-data>"
 
 
