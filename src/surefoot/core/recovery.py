@@ -372,6 +372,8 @@ class Asked:
     """Open attempts whose write intents are all satisfied now, looked up by the runtime (TR-92)."""
     undelivered: str | None = None
     """A settled write of the same tool, digest and scope that its foreign reader never got (TR-202)."""
+    reach_kinds: frozenset[str] = frozenset()
+    """Kinds of reach beside the built-in ones (EC-11)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -439,7 +441,7 @@ def _meets(asked: Asked, level: BarrierLevel, receipt: Receipt) -> bool:
         return True
     if level is BarrierLevel.ACTION:
         return _same_action(asked, receipt)
-    return overlaps(asked.effect.reach, judged_effect(receipt).reach)
+    return overlaps(asked.effect.reach, judged_effect(receipt).reach, kinds=asked.reach_kinds)
 
 
 def _same_action(asked: Asked, receipt: Receipt) -> bool:

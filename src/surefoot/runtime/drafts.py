@@ -295,6 +295,7 @@ def asked_of(looked: Looked) -> recovery.Asked:
         recovery=looked.call.reserved,
         satisfied=looked.satisfied,
         undelivered=looked.undelivered,
+        reach_kinds=tool.reach_kinds,
     )
 
 

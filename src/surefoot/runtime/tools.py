@@ -175,6 +175,8 @@ class Tool:
     """Runs only as a part of another call (`Barrier.nested`): it is offered to nobody, and no name reaches it."""
     summary: Callable[[Arguments], str] | None = None
     """One line for a card, e.g. `git push origin main`; redacted by the caller."""
+    reach_kinds: frozenset[str] = frozenset()
+    """Kinds of reach that packs in use add; a member of any other unknown kind is `*` (EC-11)."""
 
     def verifier_for(self, receipt: Receipt) -> EffectVerifier | None:
         """What looks for the effect of this call; None when nothing can (TR-110)."""

@@ -788,6 +788,29 @@ def test_tr_80_tr_81_tr_82_each_level_refuses_what_it_says_and_never_a_read(
     play(main)
 
 
+@pytest.mark.parametrize(("kinds", "held"), [({"device"}, False), (set(), True)])
+def test_ec_11_a_kind_that_a_pack_adds_holds_back_its_own_alone_and_any_other_everything(
+    kinds: set[str], held: bool
+) -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        known: dict[str, Any] = {"reach_kinds": frozenset(kinds)}
+        lost = Behaviour(fails="unknown")
+        tools = [
+            rig.world.tool("copy", ONCE, reach=["device:clipboard"], behaviour=lost, **known),
+            rig.world.tool("paste", ONCE, reach=["device:clipboard"], **known),
+            rig.world.tool("tune", ONCE, reach=["device:settings"], **known),
+            rig.world.tool("save", ONCE, reach=["path:/a"], **known),
+        ]
+        crew = await rig.own(Setup(tools=tools))
+        await crew.call("copy", label="a")
+        assert (await crew.call("paste", label="b")).reason == "fenced"
+        for name in ("tune", "save"):
+            assert ((await crew.call(name, label=name)).reason == "fenced") is held, name
+
+    play(main)
+
+
 def test_tr_84_a_fenced_call_names_what_holds_it_and_is_no_error_of_the_tool() -> None:
     async def main(sim: Simulation) -> None:
         rig = Rig(sim)

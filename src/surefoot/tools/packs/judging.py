@@ -117,8 +117,11 @@ def with_packs(tool: Tool, packs: Sequence[Pack], judges: Judges) -> Tool:
     """The tool judged by its own declaration and the packs in use (EC-38).
 
     An entry of the owner replaces what the tool and shipped packs say; among the rest the stricter answer
-    holds, and where the tool declares nothing shipped packs speak for it. A project's pack only tightens.
+    holds, and where the tool declares nothing shipped packs speak for it. A project's pack only tightens. Kinds
+    of reach that the others add are known to every tool, whichever of them a pack speaks of (EC-11).
     """
+    kinds = frozenset(kind for pack in packs if pack.source != "project" for kind in pack.reach_kinds)
+    tool = replace(tool, reach_kinds=kinds) if kinds else tool
     named = [(pack, entry) for pack in packs for entry in pack.named(tool.name)]
     if not named:
         return tool

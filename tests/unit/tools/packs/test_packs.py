@@ -163,6 +163,16 @@ def test_ec_38_a_project_pack_only_tightens_and_the_stricter_answer_holds() -> N
     assert with_packs(a_tool("other"), [shipped], JUDGES).effect is UNDECLARED
 
 
+def test_ec_11_a_kind_of_reach_is_known_to_every_tool_unless_only_a_project_names_it() -> None:
+    app, door = (
+        pack_of(f'reach_kinds = ["{kind}"]\n[tool.t]\nclass = "UNKNOWN"', source=source)
+        for kind, source in (("app", "shipped"), ("door", "project"))
+    )
+    assert with_packs(a_tool("t"), [app, door], JUDGES).reach_kinds == {"app"}
+    assert with_packs(a_tool("other"), [app, door], JUDGES).reach_kinds == {"app"}
+    assert GURU.reach_kinds == ("device",)
+
+
 def test_ec_40_a_word_stays_unknown_for_a_tool_that_takes_its_name() -> None:
     assert says("json_format") == UNDECLARED
     assert GURU.published_class("json_format") is RO
