@@ -481,7 +481,8 @@ class Barrier:
         """The result, in the entry or in a blob made durable before the entry that names it (TR-6)."""
         text, put = outcome.text.encode("utf-8", "surrogatepass"), self.session.ledger.put_blob
         if len(text) > self.limits.inline_result_bytes:
-            return drafts.result_fields(outcome, ref=await put(text))
+            outcome = drafts.within(outcome, self.limits.blob_bytes)
+            return drafts.result_fields(outcome, ref=await put(outcome.text.encode("utf-8", "surrogatepass")))
         pictures = [(kind, await put(one.encode())) for kind, one in outcome.pictures]
         return drafts.result_fields(outcome, pictures=pictures)
 

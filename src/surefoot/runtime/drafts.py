@@ -214,6 +214,16 @@ def closed_fields(outcome: Outcome, receipt: Receipt, looked: Looked, now_ms: in
     }
 
 
+def within(outcome: Outcome, most_bytes: int) -> Outcome:
+    """The outcome with a text that one blob may hold; what is left out is counted in it (TR-185)."""
+    text = outcome.text.encode("utf-8", "surrogatepass")
+    if len(text) <= most_bytes:
+        return outcome
+    note = f"\n[cut: the result had {len(text)} bytes, and limits.blob_bytes is {most_bytes}]"
+    kept = text[: max(0, most_bytes - len(note))].decode("utf-8", "ignore")
+    return dataclasses.replace(outcome, text=kept + note)
+
+
 def result_fields(
     outcome: Outcome, *, ref: str | None = None, pictures: Sequence[tuple[str, str]] = ()
 ) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import surefoot
+from surefoot.core.canonical import digest_text
 from surefoot.core.effects import Effect
 from surefoot.core.model import BarrierLevel, Draft, EffectClass, EffectTrace, Kind, Receipt, State
 from surefoot.errors import LedgerError, LedgerUncertain, OutcomeUnknown
@@ -807,6 +808,25 @@ def test_ec_11_a_kind_that_a_pack_adds_holds_back_its_own_alone_and_any_other_ev
         assert (await crew.call("paste", label="b")).reason == "fenced"
         for name in ("tune", "save"):
             assert ((await crew.call(name, label=name)).reason == "fenced") is held, name
+
+    play(main)
+
+
+@pytest.mark.parametrize(("size", "kept"), [(2000, 2000), (2001, 2000)])
+def test_tr_185_a_result_is_kept_up_to_the_limit_of_a_blob_and_says_what_was_cut(
+    size: int, kept: int
+) -> None:
+    async def main(sim: Simulation) -> None:
+        async def body(live: LiveAttempt, arguments: Any) -> str:
+            return "é" * (size // 2) + "a" * (size % 2)
+
+        limits = {"inline_result_bytes": 1000, "blob_bytes": 2000}
+        crew = await Rig(sim).own(Setup(tools=[own_tool("dump", body)], limits=limits))
+        receipt = await crew.call("dump", label="a")
+        assert receipt.state is State.SUCCEEDED and receipt.result_ref is not None
+        stored = await crew.session.ledger.get_blob(receipt.result_ref)
+        assert len(stored) <= kept and digest_text(stored.decode()) == receipt.result_digest
+        assert (f"had {size} bytes" in stored.decode()) is (size > 2000)
 
     play(main)
 
