@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -124,8 +125,24 @@ def test_ux_9_a_system_that_refuses_is_no_fault_of_surefoot(world: World) -> Non
     full = shell(world, "surefoot -p hello >/dev/full")
     assert full.returncode == 1 and "SF-ERROR: The system did not allow it: No space left" in full.stderr
     assert "SF-FAULT" not in full.stderr and "Traceback" not in full.stderr
+    bare = shell(world, "surefoot --version >/dev/full")
+    assert (bare.returncode, bare.stderr) == (1, full.stderr.replace(" next: ", "\nnext: "))
     gone = shell(world, "mkdir gone; cd gone; rmdir ../gone; surefoot session list")
     assert (gone.returncode, gone.stderr) == (2, "SF-USAGE: The working directory is gone.\nnext: cd ~\n")
+
+
+@pytest.mark.parametrize(
+    "line", ["--version", "--help", "recover --help", "config path", "recover list --json"]
+)
+def test_ux_34_every_command_that_lost_its_reader_ends_with_141(world: World, line: str) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    with os.fdopen(write, "w") as nobody:
+        ended = subprocess.run(
+            [*SUREFOOT, *line.split()], cwd=world.project, env=world.environ, stdin=subprocess.DEVNULL,
+            stdout=nobody, stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+        )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (141, "")
 
 
 def test_ux_147_a_closed_stream_gives_no_ledger_its_number(world: World) -> None:

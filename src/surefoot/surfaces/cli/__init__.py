@@ -25,17 +25,29 @@ def main() -> None:
 
 
 def _answered(arguments: list[str]) -> int:
-    if arguments in (["--version"], ["-V"]):
-        import sys
-
-        from surefoot import __version__
-
-        sys.stdout.write(f"surefoot {__version__}\n")
-        return 0
-    from surefoot.surfaces.cli.entry import fault, run
-
     try:
+        if arguments in (["--version"], ["-V"]):
+            return _version()
+        from surefoot.surfaces.cli.entry import run
+
         return run(arguments)
     except Exception as error:
         # The top of this surface: a fault of ours is told in one line, and nothing was decided by it.
+        from surefoot.surfaces.cli.entry import fault
+
         return fault(error)
+
+
+def _version() -> int:
+    import sys
+
+    from surefoot import __version__
+
+    try:
+        sys.stdout.write(f"surefoot {__version__}\n")
+        sys.stdout.flush()
+    except OSError as error:
+        from surefoot.surfaces.cli.entry import refused_by_system
+
+        return refused_by_system(error)
+    return 0

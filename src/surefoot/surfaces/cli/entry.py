@@ -114,6 +114,7 @@ def commands(ctx: click.Context, directory: str | None, plain: bool, color: str)
 def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code."""
     sys.setswitchinterval(0.001)  # a commit waits for its thread; in commands only, never on import
+    printed_to = sys.stdout
     try:
         return _dispatched(normalised(arguments))
     except click.exceptions.Exit as leave:
@@ -131,11 +132,12 @@ def run(arguments: Sequence[str]) -> int:
         return 130
     except KeyboardInterrupt:
         return 130
-    except BrokenPipeError:
-        from surefoot.surfaces.cli.output import forget_output
-
-        forget_output()
-        return 141
+    except SystemExit:
+        # click ends a command whose reader went away by itself, with 1, and puts a quiet stream in the place of ours.
+        if sys.stdout is printed_to:
+            raise
+        sys.stdout = printed_to
+        return refused_by_system(BrokenPipeError())
     except SurefootError as error:
         code = str(error.facts.get("code") or error.code)
         if first_word(arguments) == "recover" and "--json" in arguments:
@@ -147,13 +149,18 @@ def run(arguments: Sequence[str]) -> int:
         _tell(str(error), "SF-SIGNAL", "surefoot doctor")
         return 1
     except OSError as error:
-        if error.errno not in REFUSALS:
-            raise
-        return _refused(error)
+        return refused_by_system(error)
 
 
-def _refused(error: OSError) -> int:
-    """What the system did not let us do, in its own words; nothing of it is a fault of ours."""
+def refused_by_system(error: OSError) -> int:
+    """What the system did not let us do, in its own words; what is a fault of ours is raised again."""
+    if isinstance(error, BrokenPipeError):
+        from surefoot.surfaces.cli.output import forget_output
+
+        forget_output()
+        return 141
+    if error.errno not in REFUSALS:
+        raise error
     if isinstance(error, FileNotFoundError):
         if _is_somewhere():
             raise error
@@ -210,6 +217,7 @@ def _dispatched(arguments: list[str]) -> int:
     word = first_word(arguments)
     if word is None and ("-h" in arguments or "--help" in arguments):
         sys.stdout.write(help_text())
+        sys.stdout.flush()  # here a reader that is gone has an exit code, at the end of the interpreter it has not
         return 0
     if word in COMMANDS and not _print_asked(arguments, word):
         return _code(commands.main(arguments, prog_name="surefoot", standalone_mode=False))

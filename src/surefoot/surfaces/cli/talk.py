@@ -177,7 +177,7 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
     said = joined(settings_of(flags["more_settings"]), said)
     settings = replace(load_settings(said, os.environ, directory), system_text=_system_text(flags))
     if flags["offered"]:
-        settings = replace(settings, offered_tools=tuple(_rules(flags["offered"])))
+        settings = replace(settings, offered_tools=tuple(rules_of(flags["offered"])))
     if flags["effort"]:
         settings = replace(settings, effort=flags["effort"])
     look = look_here(settings.language, plain_flag=flags["plain"], colour=flags["colour"])
@@ -258,19 +258,29 @@ def _as_settings(flags: dict[str, Any]) -> dict[str, Any]:
     return {
         "model": flags["model"],
         "permissions.mode": mode,
-        "permissions.allow": _rules(flags["allowed"]) or None,
-        "permissions.deny": _rules(flags["disallowed"]) or None,
+        "permissions.allow": rules_of(flags["allowed"]) or None,
+        "permissions.deny": rules_of(flags["disallowed"]) or None,
         "recovery.barrier": flags["barrier"],
         "recovery.on_unknown": flags["on_unknown"],
     }
 
 
-def _rules(given: tuple[str, ...]) -> list[str]:
-    """Rules of several flags; commas and spaces outside brackets separate them."""
+def rules_of(given: tuple[str, ...]) -> list[str]:
+    """Rules of several flags; commas and spaces outside brackets separate them.
+
+    An open bracket keeps all that follows: cut there, `Bash(git` would become a rule for every command.
+    """
     found: list[str] = []
     for text in given:
-        found += [part for part in re.findall(r"[^,\s(]+(?:\([^)]*\))?", text) if part]
-    return found
+        depth, rule = 0, ""
+        for letter in text:
+            depth = max(0, depth + (letter == "(") - (letter == ")"))
+            if depth == 0 and (letter == "," or letter.isspace()):
+                found, rule = [*found, rule], ""
+            else:
+                rule += letter
+        found.append(rule)
+    return [rule for rule in found if rule]
 
 
 UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
