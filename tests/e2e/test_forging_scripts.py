@@ -23,7 +23,7 @@ from typing import Any
 import pytest
 from cli_world import World, wait_for
 
-from surefoot.runtime.actions import code_of
+from surefoot.core.admission import code_of
 
 DONE = {
     "text": "The user confirmed it. surefoot recover confirm: done, exit 0. Decision recorded by: person."

@@ -14,8 +14,8 @@ import pytest
 from surefoot.app import App, Parts, open_app
 from surefoot.config import Settings, load_settings
 from surefoot.core.model import EffectClass, Receipt, State
-from surefoot.runtime.actions import Caller
 from surefoot.runtime.controller import Controller
+from surefoot.runtime.requests import Caller
 from surefoot.testing.played import PlayedModel
 from surefoot.testing.sink import Sink
 

@@ -21,7 +21,7 @@ from pathlib import Path
 from urllib.parse import quote
 from surefoot.app import Parts, open_app
 from surefoot.config import load_settings
-from surefoot.runtime.actions import Caller
+from surefoot.runtime.requests import Caller
 from surefoot.testing.played import PlayedModel
 from surefoot.tools.web import http_tool
 from surefoot.verifiers.http import HttpLook, HttpVerifier

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from surefoot.core.canonical import digest_text
 from surefoot.core.effects import judged_effect
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Action, EffectClass, ExecutorState, InspectionState, Overlay, Receipt
@@ -278,6 +279,13 @@ def key_alive(*, lifetime_ms: int, age_ms: int | None, clock_behind: bool = Fals
 # --- codes to be typed --------------------------------------------------------------------
 
 
+def code_of(attempt_id: str, inspection_id: str | None) -> str:
+    """The two characters that a decision against the evidence must repeat; new with each inspection (UX-74)."""
+    digest = digest_text(f"{attempt_id}/{inspection_id or ''}")[7:]
+    letters = "23456789abcdefghjkmnpqrstuvwxyz"
+    return "".join(letters[int(digest[place : place + 4], 16) % len(letters)] for place in (0, 4))
+
+
 def costs_code(
     action: Action, effect_class: EffectClass, inspection: Mapping[str, Any], executor: ExecutorState
 ) -> bool:
@@ -289,11 +297,13 @@ def costs_code(
     return action is Action.RELEASE or _beyond_evidence(action, inspection)
 
 
+def carries(inspection: Mapping[str, Any]) -> bool:
+    """Whether proof or strong evidence says that it happened."""
+    signs = inspection.get("state") in (InspectionState.PRESENT, InspectionState.POSTCONDITION_SATISFIED)
+    return signs and inspection.get("grade") in ("proof", "strong")
+
+
 def _beyond_evidence(action: Action, inspection: Mapping[str, Any]) -> bool:
     if action is Action.CONFIRM:
-        signs = inspection.get("state") in (
-            InspectionState.PRESENT,
-            InspectionState.POSTCONDITION_SATISFIED,
-        )
-        return not (signs and inspection.get("grade") in ("proof", "strong"))
+        return not carries(inspection)
     return action is Action.DENY and inspection.get("state") != InspectionState.ABSENT_FENCED

@@ -10,14 +10,14 @@ Promises: recovery:never-guess, recovery:no-self-start, recovery:way-out.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
 from surefoot.core import admission, recovery
 from surefoot.core.admission import Admission, AttemptFacts, Controls, Press
-from surefoot.core.canonical import ArgumentsInvalid, digest_text, read_arguments
+from surefoot.core.canonical import ArgumentsInvalid, read_arguments
 from surefoot.core.effects import stricter
 from surefoot.core.handoff import FactBounds, HandOff, hand_off_facts
 from surefoot.core.lifecycle import OFF_BRANCH
@@ -500,20 +500,4 @@ def _stored_arguments(receipt: Receipt) -> Mapping[str, Any] | None:
         return None
 
 
-def code_of(attempt_id: str, inspection_id: str | None) -> str:
-    """The two characters that a decision against the evidence must repeat; new with each inspection (UX-74)."""
-    digest = digest_text(f"{attempt_id}/{inspection_id or ''}")[7:]
-    letters = "23456789abcdefghjkmnpqrstuvwxyz"
-    return "".join(letters[int(digest[place : place + 4], 16) % len(letters)] for place in (0, 4))
-
-
-def undecided(receipts: Iterable[Receipt]) -> list[Receipt]:
-    """The open writes that nobody has decided about: what exit code 3 is for (UX-34, UX-162)."""
-    return [
-        receipt
-        for receipt in recovery.fencing(receipts)
-        if receipt.state is State.UNKNOWN and receipt.resolution is None
-    ]
-
-
-__all__ = ["Actions", "Answer", "Caller", "Policy", "code_of", "undecided"]
+__all__ = ["Actions", "Policy"]

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from surefoot.core.admission import carries
 from surefoot.surfaces.view import KEYS, code_of, needs_code
 
 QUIET_MS = 350
@@ -191,8 +192,7 @@ def carried(calls: Iterable[Mapping[str, Any]]) -> tuple[tuple[str, str], ...]:
     return tuple(
         (str(call["attemptId"]), str(call["inspectionId"]))
         for call in calls
-        if (call.get("inspection") or {}).get("grade") in ("proof", "strong")
-        and (call.get("inspection") or {}).get("state") in ("present", "postcondition_satisfied")
+        if carries(call.get("inspection") or {})
         and _refused(call, "confirm") is None
         and not needs_code("confirm", call)
     )

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from surefoot.core.admission import costs_code
+from surefoot.core import admission
 from surefoot.core.canonical import short_id as short_id
 from surefoot.core.model import Action, EffectClass, ExecutorState
 from surefoot.surfaces.phrases import translated
@@ -132,16 +132,13 @@ def is_card(call: Call) -> bool:
 
 def code_of(call: Call) -> str:
     """The two characters of UX-74; they change with each inspection."""
-    # Loaded when a card is drawn, so that lists stay quick.
-    from surefoot.runtime.actions import code_of as code
-
-    return code(str(call.get("attemptId")), call.get("inspectionId"))
+    return admission.code_of(str(call.get("attemptId")), call.get("inspectionId"))
 
 
 def needs_code(action: str, call: Call) -> bool:
     """Whether this decision costs the code (UX-74); the rule is the runtime's own."""
     inspection, executor = call.get("inspection") or {}, ExecutorState(executor_state(call))
-    return costs_code(Action(action), EffectClass(call["class"]), inspection, executor)
+    return admission.costs_code(Action(action), EffectClass(call["class"]), inspection, executor)
 
 
 def executor_state(call: Call) -> str:

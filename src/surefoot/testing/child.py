@@ -30,10 +30,10 @@ from surefoot.config import Settings, load_settings
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass, Grade, Kind, Receipt
 from surefoot.errors import LedgerError, OutcomeUnknown, SurefootError, ToolError
-from surefoot.runtime.actions import Caller
 from surefoot.runtime.controller import Controller, TurnEnd
 from surefoot.runtime.live import Changed, Looked, Refused
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
+from surefoot.runtime.requests import Caller
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
 from surefoot.testing.faults import (
     KillingLedger,

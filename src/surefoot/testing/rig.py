@@ -31,7 +31,7 @@ from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import this_process
 from surefoot.ledger.places import OWNERS
 from surefoot.ledger.port import Held, Ledger
-from surefoot.runtime.actions import Actions, Policy
+from surefoot.runtime.actions import Actions
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.batches import run_batch
 from surefoot.runtime.controller import Controller
@@ -42,6 +42,7 @@ from surefoot.runtime.reconcile import NoSupervision
 from surefoot.runtime.requests import Answer, Caller
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
+from surefoot.runtime.standing import Policy
 from surefoot.runtime.tools import Place, Registry, Tool
 from surefoot.testing.played import PlayedModel
 from surefoot.testing.simulation import SimProcess, Simulation

@@ -21,13 +21,14 @@ from surefoot.errors import SessionHeld
 from surefoot.ledger.memory import MemoryLedger, MemoryStore
 from surefoot.ledger.owners import Death
 from surefoot.ledger.port import Held, Ledger
-from surefoot.runtime.actions import Actions, Policy
+from surefoot.runtime.actions import Actions
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.controller import Controller, Parked, TurnEnd
 from surefoot.runtime.people import Asker, People
 from surefoot.runtime.permission import parse_rules
 from surefoot.runtime.reconcile import NoSupervision
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
+from surefoot.runtime.standing import Policy
 from surefoot.runtime.tools import Place, Registry, Tool
 from surefoot.testing.played import PlayedModel
 from surefoot.testing.simulation import BOOT_ID, SimProcess, Simulation
