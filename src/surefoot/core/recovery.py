@@ -300,6 +300,17 @@ def _young(receipt: Receipt, seen: Seen) -> bool:
     return 0 <= seen.now_boot_ms - receipt.started_boot < seen.young_ms
 
 
+def recorded_executor(receipt: Receipt) -> ExecutorState:
+    """What was recorded of whatever carries it out (TR-208); no record, or a newer version's word, proves nothing."""
+    word = (receipt.executor or {}).get("state")
+    return ExecutorState(word) if word in tuple(ExecutorState) else ExecutorState.NOT_PROVEN
+
+
+def after_its_body(receipt: Receipt) -> ExecutorState:
+    """What is proven once the body is over, or the process it ran in: nothing of processes it may have started."""
+    return ExecutorState.NOT_PROVEN if "starts_processes" in receipt.notes else ExecutorState.ENDED
+
+
 def crash_count(receipt: Receipt, book: Book) -> int:
     """How many attempts with the key of this one ended in their owner's death (TR-56).
 

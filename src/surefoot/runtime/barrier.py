@@ -516,15 +516,15 @@ class Barrier:
         live = self._live.get(receipt.attempt_id)
         if live is not None and not live.ended:
             return ExecutorState.ALIVE
-        recorded = (receipt.executor or {}).get("state")
+        recorded = recovery.recorded_executor(receipt)
         if (
-            recorded == ExecutorState.ALIVE
+            recorded is ExecutorState.ALIVE
             and receipt.epoch == self.session.epoch
             and (receipt.process, receipt.origin_attempt_id) == (None, None)
         ):
             # It was alive when its call was closed; its body returned since, whether or not that is written.
-            return ExecutorState.NOT_PROVEN if "starts_processes" in receipt.notes else ExecutorState.ENDED
-        return ExecutorState(recorded) if recorded else ExecutorState.NOT_PROVEN
+            return recovery.after_its_body(receipt)
+        return recorded
 
     def running(self) -> list[Receipt]:
         """The attempts whose bodies this process runs now."""

@@ -24,6 +24,7 @@ from surefoot.core.model import (
     State,
     TurnStatus,
 )
+from surefoot.core.recovery import after_its_body, recorded_executor
 from surefoot.core.turns import UNFINISHED, Latest
 from surefoot.errors import BrokenInvariant
 from surefoot.ledger.newest import newest_of
@@ -79,8 +80,7 @@ class NoSupervision:
         return Judged(None, ExecutorState.NOT_PROVEN)
 
     def executor(self, receipt: Receipt) -> ExecutorState:
-        recorded = (receipt.executor or {}).get("state")
-        return ExecutorState(recorded) if recorded else ExecutorState.NOT_PROVEN
+        return recorded_executor(receipt)
 
     def shown(self, receipt: Receipt) -> Mapping[str, Any] | None:
         return None
@@ -200,13 +200,16 @@ async def _withdrawn(session: Session, receipt: Receipt, judged: Draft) -> list[
 
 def _ended_with_its_owner(receipt: Receipt, replaced: frozenset[int]) -> list[Draft]:
     """A body that outlived its limit was recorded as alive; its owner's death ended it (TR-208)."""
-    recorded = (receipt.executor or {}).get("state")
     if receipt.origin_attempt_id is not None:
         return []  # a copy: what carries the call out belongs to the owner of the origin (TR-96)
-    if receipt.process is not None or recorded != ExecutorState.ALIVE or receipt.epoch in replaced:
+    if (
+        receipt.process is not None
+        or recorded_executor(receipt) is not ExecutorState.ALIVE
+        or receipt.epoch in replaced
+    ):
         return []
-    ended = ExecutorState.NOT_PROVEN if "starts_processes" in receipt.notes else ExecutorState.ENDED
-    return [Draft(Kind.PROCESS, {"attemptId": receipt.attempt_id, "executor": {"state": ended.value}})]
+    executor = {"state": after_its_body(receipt).value}
+    return [Draft(Kind.PROCESS, {"attemptId": receipt.attempt_id, "executor": executor})]
 
 
 def _timed(draft: Draft, boot_ms: int) -> Draft:
@@ -239,9 +242,7 @@ def _judge(
             return _closed(receipt, judged.outcome, now_ms, judged.executor, judged.process)
         return _closed(receipt, _owner_died(), now_ms, judged.executor, judged.process)
     # The owner was proven dead, and with it every thread of its own; a take-over proves nothing (TR-175).
-    executor = ExecutorState.ALIVE if alive else ExecutorState.ENDED
-    if executor is ExecutorState.ENDED and "starts_processes" in receipt.notes:
-        executor = ExecutorState.NOT_PROVEN
+    executor = ExecutorState.ALIVE if alive else after_its_body(receipt)
     return _closed(receipt, _owner_died(), now_ms, executor)
 
 

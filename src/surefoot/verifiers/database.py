@@ -19,16 +19,13 @@ import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 from surefoot.core.model import EffectClass, Grade, Receipt
 from surefoot.verifiers.clock import boot_ms
 from surefoot.verifiers.port import Deadline, Observation, WriteAttempted
 from surefoot.verifiers.sight import LedgerFiles
-
-if TYPE_CHECKING:
-    pass
 
 COPY_BYTES = 256 << 20
 BUSY_SECONDS = 2.0
