@@ -131,7 +131,7 @@ def draw_card(
     if columns < BOX_COLUMNS:
         return _narrow(card, language, columns, number=number, ascii_only=ascii_only, how=how)
     inner = columns - 5
-    label_width = max(width_of(label) for label, _ in _parts(card, language)) + 2
+    label_width = max(width_of(say(label, language)) for label in LABELS) + 2
     body: list[str] = []
     for label, text in _parts(card, language):
         lines = wrap(text, inner - label_width)
@@ -143,13 +143,17 @@ def draw_card(
     return _boxed(card, body, language, columns=columns, number=number, ascii_only=ascii_only)
 
 
+LABELS = ("label_known", "label_not_known", "label_next", "label_checked")
+
+
 def _parts(card: Card, language: str) -> list[tuple[str, str]]:
-    """Known, not known, next: always in this order (UX-2)."""
-    return [
+    """Known, not known, next: always in this order (UX-2); of a settled call nothing is not known."""
+    parts = [
         (say("label_known", language), str(card["known"])),
         (say("label_not_known", language), str(card["notKnown"])),
         (say("label_next", language), str(card["next"])),
     ]
+    return [(label, text) for label, text in parts if text]
 
 
 def _checked(card: Card, language: str, inner: int, label_width: int) -> list[str]:

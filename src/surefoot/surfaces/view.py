@@ -93,16 +93,12 @@ _OVERLAYS = (
 )
 
 
+_UNDECIDED = ("unknown", "present", "postcondition_satisfied", "absent_fenced", "inspection_unknown")
+
+
 def is_told_open(key: str) -> bool:
     """Whether a row of UX-63 tells a call whose effect is not settled by a result or a person."""
-    return key in (
-        "unknown",
-        "present",
-        "postcondition_satisfied",
-        "absent_fenced",
-        "inspection_unknown",
-        "rejected",
-    )
+    return key in (*_UNDECIDED, "rejected")
 
 
 def _inspected_key(inspection: Mapping[str, Any]) -> str:
@@ -217,7 +213,7 @@ def card(
         "mark": mark(fact_key(call)),
         "cause": cause(call.get("reason"), language),
         "known": _known(call, language, clock),
-        "notKnown": _not_known(reach, language),
+        "notKnown": _not_known(call, reach, language),
         "next": _joined([*waits, _next(reach, fenced, snapshot.get("barrier"), language)], language),
         "checks": _checks(call, language),
         "fence": {"reach": reach, "since": call.get("startedAt")} if fenced else None,
@@ -232,10 +228,15 @@ def card(
 
 def _known(call: Call, language: str, clock: Clock) -> str:
     started = call.get("startedAt")
+    parked = say("parked", language) if call.get("parked") else ""
+    key = fact_key(call)
+    since = "" if key in _UNDECIDED else say("known_since", language, what=told(call, language))
+    if call.get("state") != "unknown":
+        first = say("known_start", language, time=clock(started)) if started else ""
+        return _joined([first, since, *_origin(call, language)], language)
     first = say("known", language, time=clock(started)) if started else say("known_before_start", language)
     why = cause(call.get("reason"), language)
-    parked = say("parked", language) if call.get("parked") else ""
-    return _joined([first, why, *_origin(call, language), parked], language)
+    return _joined([first, why, *_origin(call, language), since, parked], language)
 
 
 def _origin(call: Call, language: str) -> list[str]:
@@ -261,7 +262,10 @@ def _joined(sentences: Sequence[str], language: str) -> str:
     return (" " if language == "en" else "").join(part for part in sentences if part)
 
 
-def _not_known(reach: Sequence[str], language: str) -> str:
+def _not_known(call: Call, reach: Sequence[str], language: str) -> str:
+    """Empty where a result or a proof has told it; what a person said is a word, and proves nothing."""
+    if call.get("state") != "unknown" or "proven" in (call.get("overlays") or ()):
+        return ""
     if not reach or "*" in reach:
         return say("not_known_any", language)
     return say("not_known", language, reach=_listed(reach))

@@ -1,6 +1,7 @@
-"""The words of what a call left running in three languages, as data. Pure.
+"""The words of what came after a start in three languages, as data. Pure.
 
-Owns: how a living process and the choices about it are told (UX-78). Does not own: the other
+Owns: how a call that is settled or decided is told on its card, how a living process and the choices about it are
+told (UX-78). Does not own: the other
 sentences (`words_table`, which takes these in).
 """
 
@@ -9,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 LEFT: Mapping[str, tuple[str, str, str]] = {
+    "known_start": ("Started {time}.", "{time} 开始。", "{time} 開始。"),
+    "known_since": ("Since then: {what}.", "之后：{what}。", "之後：{what}。"),
     "still_running": (
         "still running · process {pid} · {age}",
         "仍在运行 · 进程 {pid} · {age}",

@@ -304,6 +304,37 @@ def test_tr_157_the_drawn_card_and_the_card_as_data_tell_the_same_words(
     assert card["words"] == view.told(one, language)
 
 
+DECIDED = [
+    ({"state": "succeeded", "overlays": ["late"]}, "Started {time}. Since then: done.", False),
+    ({"state": "failed", "effectTrace": "possible"},
+     "Started {time}. Since then: failed; part of it may have happened.", False),
+    ({"state": "not_started", "startedAt": None}, "Since then: never started.", False),
+    ({"overlays": ["proven"]}, "{unknown} Since then: proved: it happened.", False),
+    ({"overlays": ["confirmed"]}, "{unknown} Since then: a person said it happened.", True),
+    ({"overlays": ["denied"]}, "{unknown} Since then: a person said it did not happen.", True),
+    ({"overlays": ["released"]}, "{unknown} Since then: left open, fence lifted.", True),
+    ({"overlays": ["rejected"]}, "{unknown} Since then: left open, still fenced.", True),
+    ({"overlays": []}, "{unknown}", True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("language", words.LANGUAGES)
+@pytest.mark.parametrize(("change", "known", "open_question"), DECIDED)
+def test_tr_149_what_is_shown_of_a_call_says_how_it_was_settled_and_no_longer_that_it_is_not_known(
+    change: dict[str, Any], known: str, open_question: bool, language: str
+) -> None:
+    reason = {"reason": None} if change.get("state", "unknown") != "unknown" else {}
+    one = call(**{**reason, **change})
+    shown = view.card(one, snapshot(one), language, clock=lambda _: "12:00:00")
+    assert bool(shown["notKnown"]) is open_question
+    assert view.told(one, language) in shown["known"] or not change.get("overlays", True)
+    if language == "en":
+        unknown = "Started 12:00:00. No result was written. The process that ran it died."
+        assert shown["known"] == known.format(time="12:00:00", unknown=unknown)
+    drawn = "\n".join(plain.draw_card(shown, language, columns=100))
+    assert (f"│ {words.say('label_not_known', language)} " in drawn) is open_question
+
+
 ORIGIN = {
     "attemptId": "att_01jq0000000000000000009b2c",
     "sessionId": "ses_01jq0000000000000000001d4e",
