@@ -238,8 +238,9 @@ def test_pr_31_pr_82_a_refusal_says_in_words_what_is_wrong_and_keeps_the_offer(
     world.run("-p", "look at a.txt")
     long = world.run("recover", "context", "--guidance", "x" * 17_000)
     assert (long.returncode, long.stderr.splitlines()[0]) == (
-        1, "bad_request: The guidance is longer than 16 KiB. next: surefoot -c",
+        1, "bad_request: The guidance is longer than 16 KiB. next: surefoot session show",
     )  # fmt: skip
+    assert "surefoot recover context" in long.stderr, "its card stands below, with the offer that was kept"
     told = json.loads(world.run("recover", "context", "inc_nope", "--json").stdout)
     assert told["code"] == "recovery_unavailable" and told["message"].endswith(".")
     assert told["incident"]["offered"] is True
