@@ -1,4 +1,4 @@
-"""A book that leaves entries unread until somebody asks is, at every moment, the book that reads all of them."""
+"""A book that leaves entries unread or rows unfetched until somebody asks is, at every moment, the whole book."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from surefoot.core.lifecycle import Book
 from surefoot.core.model import Entry, Kind
+from surefoot.core.shelf import Whole, needed
 from surefoot.ledger.chain import payload_text
 from surefoot.ledger.derived import Folded, Listed, Stored, fold, fold_stored, read_entry
 
@@ -183,3 +184,105 @@ def test_ux_138_a_book_read_late_is_the_book_read_at_once(
     assert list(late.book) == list(whole)
     assert late.book.open() == whole.open()
     assert late.book.unsettled() == whole.unsettled()
+
+
+QUESTIONS = ("get", "attempts", "children", "after", "mentioning", "is_open", "inspection_overtaken")
+
+
+def answer(book: Book, question: str, attempt: str) -> Any:
+    """What a book says to one question about an attempt it has."""
+    if question == "attempts":
+        receipt = book.get(attempt)
+        return None if receipt is None else book.attempts(receipt.call_id)
+    if question == "mentioning":
+        return book.mentioning(attempt)
+    return list(book.after(attempt)) if question == "after" else getattr(book, question)(attempt)
+
+
+def told_of(book: Book) -> list[Any]:
+    """What a list of calls is made of."""
+    return [book.statistics(), book.open(), book.unsettled(), book.resolved(), book.ids(),
+            len(book), book.call_count(), book.dropped]  # fmt: skip
+
+
+def new_calls(place: int, kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+    """The calls of a message are new ones, whatever their attempts are called."""
+    if kind != Kind.ASSISTANT:
+        return payload
+    calls = [{**one, "callId": f"cal_new_{place}_{number}"} for number, one in enumerate(payload["calls"])]
+    return {**payload, "calls": calls}
+
+
+def asked(*numbers: int, **more: Any) -> tuple[str, dict[str, Any]]:
+    calls = [
+        {"callId": f"c{n}", "attemptId": f"att_{n}", "position": 0, "askedName": "n", **more} for n in numbers
+    ]
+    return Kind.ASSISTANT, {"turnId": "t", "calls": calls}
+
+
+def sent(call: str, attempt: str, **more: Any) -> tuple[str, dict[str, Any]]:
+    """A call that stands in no message: another attempt, or one from inside a call."""
+    about = {"turnId": "t", "callId": call, "attemptId": attempt, "position": 0, "askedName": "n"}
+    return Kind.DISPATCHED, {**about, **more}
+
+
+def ends(state: str, *numbers: int) -> list[tuple[str, dict[str, Any]]]:
+    return [(Kind.CLOSED, {"attemptId": f"att_{one}", "state": state}) for one in numbers]
+
+
+AGAIN = sent("c0", "att_2")
+INSIDE = sent("c3", "att_3", parentAttemptId="att_0")
+DENIED = (Kind.RESOLVED, {"attemptId": "att_0", "resolution": {"kind": "denied"}})
+OLD_PARENT = [asked(0), INSIDE, *ends("succeeded", 3, 0), asked(1)]
+DENIED_PARENT = [asked(0), INSIDE, *ends("succeeded", 3), *ends("unknown", 0), DENIED, asked(1)]
+DENIED_AND_AGAIN = [asked(0), *ends("unknown", 0), DENIED, AGAIN, *ends("succeeded", 2), asked(1)]
+TWO_OLD = [asked(0, 2), *ends("succeeded", 0, 2), asked(1)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(ENTRIES, max_size=25),
+    st.integers(0, 25),
+    st.lists(st.tuples(st.sampled_from(QUESTIONS), ATTEMPT), max_size=3),
+)
+@example([asked(0, 1), *ends("succeeded", 0), AGAIN], 2, [("attempts", "att_2")])
+@example(OLD_PARENT, 5, [("children", "att_0")])
+@example(DENIED_PARENT, 6, [("children", "att_0")])
+@example(DENIED_AND_AGAIN, 6, [("attempts", "att_0")])
+@example(TWO_OLD, 4, [("after", "att_0")])
+@example([*TWO_OLD, asked(0)], 4, [])
+@example([*TWO_OLD, (Kind.REWOUND, {"offBranch": ["att_0"]})], 4, [])
+def test_ux_138_a_book_of_which_part_is_at_hand_says_what_the_whole_book_says(
+    written: list[tuple[str, dict[str, Any]]], laid_at: int, questions: list[tuple[str, str]]
+) -> None:
+    later = [(kind, new_calls(place, kind, one)) for place, (kind, one) in enumerate(written[laid_at:])]
+    rows = stored(written[:laid_at] + later, set())
+    before = eager(rows[:laid_at]).book
+    laid, marks = list(before.rows(before.ids())), json.loads(json.dumps(before.marks()))
+
+    fetched: list[int] = []
+
+    def rest() -> Book:
+        fetched.append(1)
+        return Book.shelved(laid, marks)
+
+    wanted = needed(before.ids(), marks)
+    assert wanted is not None
+    whole = Folded(Book.shelved(laid, marks), Listed(), anew=False)
+    at_hand = [row for row in laid if row[0] in wanted]
+    left_out = Whole(before.ids(), whole.book.call_count(), rest)
+    part = Folded(Book.shelved(at_hand, marks, whole=left_out), Listed(), anew=False)
+    assert told_of(part.book) == told_of(whole.book)
+    assert not fetched, "a list of calls is told from what is at hand"
+    fold_stored(part, SESSION, rows[laid_at:])
+    fold_stored(whole, SESSION, rows[laid_at:])
+    assert told_of(part.book) == told_of(whole.book)
+    for question, attempt in questions:
+        if attempt in whole.book.ids():
+            assert answer(part.book, question, attempt) == answer(whole.book, question, attempt)
+    assert len(fetched) <= 1
+    whole.book.mentioning("")
+    part.book.mentioning("")
+    assert state_of(part) == state_of(whole)
+    assert list(part.book) == list(whole.book)
+    assert list(part.book.rows(part.book.ids())) == list(whole.book.rows(whole.book.ids()))

@@ -277,7 +277,7 @@ class Book(Shelf):
     def refusal(self, kind: str, payload: Mapping[str, Any]) -> str | None:
         """Why an entry may not be appended now, or None."""
         if kind == Kind.ASSISTANT:
-            repeated = any(call["attemptId"] in self._by_attempt for call in payload.get("calls") or ())
+            repeated = any(call["attemptId"] in self._rank for call in payload.get("calls") or ())
             return "attempt_exists" if repeated else None
         if not kind.startswith("attempt."):
             return None
@@ -297,6 +297,7 @@ class Book(Shelf):
             for call in payload.get("calls") or ():
                 self._put(dispatched(entry.session_id, payload.get("turnId", ""), call, entry))
         elif entry.kind == Kind.DISPATCHED:
+            self._meet(payload["callId"])
             self._put(dispatched(entry.session_id, payload.get("turnId", ""), payload, entry))
         elif entry.kind == Kind.SESSION_DROPPED:
             self._begin_anew()
@@ -344,10 +345,13 @@ class Book(Shelf):
             return
         turn_id = payload.get("turnId", "")
         first = (entry.session_id, entry.position, entry.epoch, entry.at_ms, entry.kind)
-        calls = (payload,) if entry.kind == Kind.DISPATCHED else payload.get("calls") or ()
+        calls = payload.get("calls") or ()
+        if entry.kind == Kind.DISPATCHED:
+            self._meet(payload["callId"])  # which may have attempts already; a message only has new calls
+            calls = (payload,)
         for call in calls:
             attempt = call["attemptId"]
-            if attempt in self._by_attempt or not may_wait(call):
+            if attempt in self._rank or not may_wait(call):
                 self._put(dispatched(entry.session_id, turn_id, call, entry))
                 continue
             self._by_attempt.lay(attempt, _Waiting(first, turn_id, call))
@@ -368,7 +372,7 @@ class Book(Shelf):
 
     def _put(self, receipt: Receipt) -> None:
         attempt = receipt.attempt_id
-        before = self._by_attempt.get(attempt)
+        before = self.get(attempt)
         if before is None:
             self._index(attempt, receipt.call_id, receipt.parent_attempt_id)
         old, new = () if before is None else _counted(before), _counted(receipt)
@@ -387,7 +391,7 @@ class Book(Shelf):
         pending = [changed.supersedes, changed.parent_attempt_id]
         while pending:
             attempt = pending.pop()
-            receipt = self._by_attempt.get(attempt) if attempt else None
+            receipt = self.get(attempt) if attempt else None
             if receipt is not None and self._judge_one(receipt):
                 pending += [receipt.supersedes, receipt.parent_attempt_id]
 

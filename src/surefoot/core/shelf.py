@@ -13,7 +13,7 @@ import itertools
 import json
 import operator
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 from surefoot.core.model import EffectClass, EffectTrace, Overlay, Receipt, State, receipt_fields
@@ -143,6 +143,32 @@ class _Text:
 _PLACEHOLDER = Receipt("", "", "", "", 0)
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Whole:
+    """What is known of a session of which only some rows are at hand, and how the rest is had."""
+
+    ids: Sequence[str]
+    """Every attempt of the session, in order of appearance."""
+    calls: int
+    """How many calls it has."""
+    rest: Callable[[], Shelf]
+    """The whole shelf as of the same entry, for when somebody asks for what is not at hand."""
+
+
+def needed(ids: Sequence[str], marks: Mapping[str, Any]) -> list[str] | None:
+    """The attempts without which no shelf is begun, or None where the marks, of an older version, do not tell.
+
+    What was ever open, what belongs to that, and whatever came after the oldest that is open: in place of the
+    rest a settled session has only its ids.
+    """
+    if "kin" not in marks:
+        return None
+    living = {*marks["open"], *marks["unsettled"]}
+    first = next((place for place, one in enumerate(ids) if one in living), len(ids))
+    named = {*marks["resolved"], *marks["kin"], *living}
+    return [one for one in ids[:first] if one in named] + list(ids[first:])
+
+
 class _Receipts(dict[str, Receipt]):
     """Receipts by attempt. One that came from a ledger stays unread until somebody asks for it."""
 
@@ -163,6 +189,13 @@ class _Receipts(dict[str, Receipt]):
         self[attempt] = receipt = unread.receipt()
         del self.unread[attempt]
         return receipt
+
+    def take(self, attempt: str, other: _Receipts) -> None:
+        """Take over what another has of this attempt, read or not."""
+        super().__setitem__(attempt, dict.__getitem__(other, attempt))
+        self.unread.pop(attempt, None)
+        if attempt in other.unread:
+            self.unread[attempt] = other.unread[attempt]
 
     def peek(self, attempt: str) -> Receipt:
         """Look without keeping what was read, as another thread must: the owner may store a newer one meanwhile."""
@@ -198,10 +231,21 @@ class Shelf:
         self._overtaken: set[str] = set()
         self._counts: Counter[str] = Counter()
         self._changed: dict[str, None] = {}
+        self._again: dict[str, None] = {}
+        self._more_calls = 0
+        self._rest: Callable[[], Shelf] | None = None
+        self._related: frozenset[str] = frozenset()
+        self._gapless = 0
 
     @classmethod
-    def shelved(cls, rows: Iterable[Shelved], marks: Mapping[str, Any]) -> Self:
-        """A shelf from rows in order of appearance and from `marks`; receipts are parsed when asked for."""
+    def shelved(
+        cls, rows: Iterable[Shelved], marks: Mapping[str, Any], *, whole: Whole | None = None
+    ) -> Self:
+        """A shelf from rows in order of appearance and from `marks`; receipts are parsed when asked for.
+
+        With `whole` these are some of its rows, at least those of `needed`; the rest is fetched once somebody asks
+        for more than they say.
+        """
         book = cls()
         for attempt, call, parent, text in rows:
             book._by_attempt.lay(attempt, _Text(text))
@@ -212,13 +256,42 @@ class Shelf:
         book._overtaken = set(marks["overtaken"])
         book._counts = Counter(marks["counts"])
         book.dropped = bool(marks.get("dropped"))
+        if whole is not None:
+            book._leave_out(whole)
         return book
+
+    def _leave_out(self, whole: Whole) -> None:
+        """What is on the shelf is a part of `whole`."""
+        at_hand, self._rank = self._rank, {attempt: place for place, attempt in enumerate(whole.ids)}
+        self._more_calls = whole.calls - len(self._by_call)
+        self._rest = whole.rest
+        self._related = frozenset((*self._open, *self._unsettled, *self._resolved))
+        self._gapless = len(whole.ids)
+        while self._gapless and whole.ids[self._gapless - 1] in at_hand:
+            self._gapless -= 1
+
+    def _whole(self) -> None:
+        """Fetch what is not at hand. What has been folded or read here stays as it is."""
+        if self._rest is None:
+            return
+        whole, self._rest, self._more_calls = self._rest(), None, 0
+        here, ranked = self._by_attempt, self._rank
+        call_of = {one: call for call, attempts in self._by_call.items() for one in attempts}
+        parent_of = {one: parent for parent, attempts in self._children.items() for one in attempts}
+        self._by_attempt, self._rank = whole._by_attempt, whole._rank
+        self._by_call, self._children, self._again = whole._by_call, whole._children, whole._again
+        for attempt in ranked:
+            if attempt in call_of and attempt not in self._rank:
+                self._index(attempt, call_of[attempt], parent_of.get(attempt))
+        for attempt in here:
+            self._by_attempt.take(attempt, here)
 
     def rows(self, attempts: Iterable[str]) -> Iterator[Shelved]:
         """The rows `shelved` reads back. `extra` wins over the field a newer word was read into (TR-8).
 
         Safe in a thread, while the owner reads receipts and folds further ones.
         """
+        self._whole()
         for attempt in attempts:
             receipt = self._by_attempt.peek(attempt)
             shown = {key: value for key, value in receipt.to_json().items() if value not in (None, [])}
@@ -227,12 +300,17 @@ class Shelf:
 
     def marks(self) -> dict[str, Any]:
         """What the rows do not say, as JSON."""
+        self._whole()
+        ever = (*self._open, *self._unsettled, *self._resolved)
+        kin = [one for call in self._again for one in self._by_call[call]]
+        kin += [child for one in ever for child in self._children.get(one, ())]
         return {
             "open": list(self._open),
             "unsettled": list(self._unsettled),
             "resolved": list(self._resolved),
             "overtaken": sorted(self._overtaken),
             "counts": dict(self._counts),
+            "kin": list(dict.fromkeys(kin)),
             **({"dropped": True} if self.dropped else {}),
         }
 
@@ -247,24 +325,30 @@ class Shelf:
 
     def call_count(self) -> int:
         """How many calls there are."""
-        return len(self._by_call)
+        return len(self._by_call) + self._more_calls
 
     def __len__(self) -> int:
-        return len(self._by_attempt)
+        return len(self._rank)
 
     def __iter__(self) -> Iterator[Receipt]:
+        self._whole()
         return iter(list(self._by_attempt.values()))
 
     def get(self, attempt_id: str) -> Receipt | None:
         """The receipt of an attempt, or None."""
-        return self._by_attempt.get(attempt_id)
+        found = self._by_attempt.get(attempt_id)
+        if found is None and self._rest is not None and attempt_id in self._rank:
+            self._whole()
+            return self._by_attempt.get(attempt_id)
+        return found
 
     def ids(self) -> list[str]:
         """The ids of all attempts, in order of appearance; parses none of them."""
-        return list(self._by_attempt)
+        return list(self._rank)
 
     def mentioning(self, word: str) -> list[Receipt]:
         """The receipts in whose stored form `word` stands, and all that were parsed; parses no other."""
+        self._whole()
         unread = self._by_attempt.unread
         return [
             self._by_attempt[one]
@@ -274,19 +358,32 @@ class Shelf:
 
     def attempts(self, call_id: str) -> list[Receipt]:
         """The receipts of a call, oldest first."""
+        self._meet(call_id)
         return [self._by_attempt[attempt] for attempt in self._by_call.get(call_id, ())]
+
+    def _meet(self, call_id: str) -> None:
+        """Have every attempt of a call at hand; of one that is known here, every one is."""
+        if call_id not in self._by_call:
+            self._whole()
 
     def children(self, attempt_id: str) -> list[Receipt]:
         """The receipts of calls nested in an attempt."""
+        if attempt_id not in self._related:
+            self._whole()
         return [self._by_attempt[child] for child in self._children.get(attempt_id, ())]
 
     def after(self, attempt_id: str) -> Iterator[Receipt]:
         """The attempts that appeared after this one, newest first; costs what came later, not the session."""
+        if self._rank[attempt_id] + 1 < self._gapless:
+            self._whole()
         later = len(self._rank) - self._rank[attempt_id] - 1
         return (self._by_attempt[one] for one in itertools.islice(reversed(self._rank), later))
 
     def _index(self, attempt: str, call: str, parent: str | None) -> None:
         self._rank[attempt] = len(self._rank)
-        self._by_call.setdefault(call, []).append(attempt)
+        attempts = self._by_call.setdefault(call, [])
+        attempts.append(attempt)
+        if len(attempts) > 1:
+            self._again[call] = None
         if parent:
             self._children.setdefault(parent, []).append(attempt)

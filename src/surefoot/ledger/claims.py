@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from surefoot.core.lifecycle import Book
@@ -32,7 +33,7 @@ from surefoot.ledger.database import Database
 from surefoot.ledger.derived import Folded, Listed, Stored, fold, fold_stored, stored_of, without_collecting
 from surefoot.ledger.ownership import Ownership
 from surefoot.ledger.port import Tail
-from surefoot.ledger.shelf import shelved
+from surefoot.ledger.shelf import partly_shelved, shelved
 from surefoot.ledger.witness import Seen
 
 
@@ -141,13 +142,48 @@ def _load(database: Database, number: int, session_id: str, *, checked: bool) ->
     return Loaded(folded, folded.listed.upto, last)
 
 
+def skim(database: Database, number: int, session_id: str) -> Loaded:
+    """Read a session as one does who neither checks nor writes: receipts of settled calls when they are asked for.
+
+    That reads them from `database`, so the book is used where and while that is.
+    """
+    start = number << POSITION_BITS
+    with without_collecting():
+        with database.snapshot():
+            listed_rows = database.rows("listing_of", number)
+            upto = int(listed_rows[0][0]) if listed_rows else 0
+            before = database.rows("head_at", start + upto) if listed_rows else []
+            folded = None
+            if before and before[0][0] == listed_rows[0][1]:
+                rest = partial(_rest, database, number, session_id, listed_rows)
+                folded = partly_shelved(database, number, listed_rows[0], rest)
+            tail = database.rows("entries_after", start + upto, -1) if folded is not None else []
+        if folded is None:
+            return _load(database, number, session_id, checked=False)
+        fold_stored(folded, session_id, map(stored_of, tail))
+    return Loaded(folded, folded.listed.upto, bytes(tail[-1][5] if tail else before[0][0]))
+
+
+def _rest(database: Database, number: int, session_id: str, listed_rows: list[tuple[Any, ...]]) -> Book:
+    """The whole book as of these derived rows: from all of them, or anew where they do not hold or were replaced."""
+    start, upto = number << POSITION_BITS, int(listed_rows[0][0])
+    with without_collecting():
+        with database.snapshot():
+            same = database.rows("listing_of", number) == listed_rows
+            receipts = database.rows("receipts_of", number) if same else []
+            folded = shelved(listed_rows[0], receipts)
+            entries = database.rows("entries_after", start, upto) if folded is None else []
+        folded = folded or fold_stored(Folded(Book(), Listed()), session_id, map(stored_of, entries))
+    return folded.book
+
+
 def taken(loaded: dict[int, Loaded], database: Database, number: int, session_id: str) -> Loaded:
-    """What was read whole a moment ago, given away once if nothing was appended since; else read now."""
+    """What was read a moment ago, given away once if nothing was appended since; else read now."""
     kept = loaded.pop(number, None)
     last = database.rows("last_entry", number) if kept is not None else []
     if kept is not None and last and bytes(last[0][1]) == kept.head:
         return kept
-    return load(database, number, session_id, checked=False)
+    return skim(database, number, session_id)
 
 
 def damaged(session_id: str, broken: str) -> LedgerDamaged:

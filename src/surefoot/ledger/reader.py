@@ -57,7 +57,7 @@ class Reader:
         self._pid = os.getpid()
         self._closed = False
         self._kept: dict[int, claims.Loaded] = {}
-        """What was read whole for its line in the listing, for whoever asks for its receipts next."""
+        """What was read for its line in the listing, for whoever asks for its receipts next."""
         with ExitStack() as undo:
             self._witness = Witness(folder / places.WITNESS, read_only=True)
             undo.callback(self._witness.close)

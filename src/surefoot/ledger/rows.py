@@ -24,7 +24,7 @@ def listing(
 ) -> list[SessionRow]:
     """Every session of the ledger, then those the witness alone knows, then those set aside.
 
-    What had to be read whole for its line is left in `loaded`, for a reader that asks for it next.
+    What had to be read for its line is left in `loaded`, for a reader that asks for it next.
     """
     found = [claims.known_of(row) for row in database.rows("sessions")]
     lines = [_line(database, known, loaded) for known in found]
@@ -91,7 +91,7 @@ def _readable(
         _, _, _, name, directory, model, changed_ms, calls, opened, marks, _ = listed[0]
         dropped = bool(json.loads(marks).get("dropped"))
     else:
-        loaded = claims.load(database, known.number, known.session_id, checked=False)
+        loaded = claims.skim(database, known.number, known.session_id)
         if loaded_ones is not None:
             loaded_ones[known.number] = loaded
         line, book = loaded.folded.listed, loaded.folded.book

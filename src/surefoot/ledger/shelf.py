@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from surefoot.core.lifecycle import Book
-from surefoot.core.shelf import Shelved
+from surefoot.core.shelf import Shelved, Whole, needed
 from surefoot.ledger.database import Database
 from surefoot.ledger.derived import Folded, Listed, open_calls
+
+MOST_AT_HAND = 0.5
+"""Share of the receipts above which reading all of them is no dearer than reading these."""
 
 
 def check_of(*values: object) -> int:
@@ -25,13 +28,42 @@ def check_of(*values: object) -> int:
 
 def shelved(listed: Sequence[Any], receipts: Sequence[Sequence[Any]]) -> Folded | None:
     """The session these derived rows describe, or None when they do not hold."""
-    upto, _, count, name, directory, model, changed_ms, _, _, marks, checked = listed
-    if len(receipts) != count or checked != check_of(*listed[:10]):
+    if len(receipts) != listed[2] or not _holds(listed):
         return None
     if any(row[4] != check_of(*row[:4]) for row in receipts):
         return None
-    book = Book.shelved(((row[0], row[1], row[2], row[3]) for row in receipts), json.loads(marks))
-    return Folded(book, Listed(upto, name, directory, model, changed_ms), anew=False)
+    book = Book.shelved(((row[0], row[1], row[2], row[3]) for row in receipts), json.loads(listed[9]))
+    return Folded(book, _line(listed), anew=False)
+
+
+def partly_shelved(
+    database: Database, number: int, listed: Sequence[Any], rest: Callable[[], Book]
+) -> Folded | None:
+    """The same with the rows that `core.shelf.needed` names; None where they do not hold or would not be few.
+
+    What the others say is checked when it is fetched, by `rest`.
+    """
+    if not _holds(listed):
+        return None
+    marks = json.loads(listed[9])
+    ids = [attempt for _, attempt in sorted(database.rows("attempts_of", number))]
+    wanted = needed(ids, marks)
+    if len(ids) != listed[2] or wanted is None or len(wanted) > len(ids) * MOST_AT_HAND:
+        return None
+    rows = sorted(database.rows("receipts_named", number, json.dumps(wanted)))
+    if len(rows) != len(wanted) or any(row[5] != check_of(*row[1:5]) for row in rows):
+        return None
+    at_hand = [(row[1], row[2], row[3], row[4]) for row in rows]
+    return Folded(Book.shelved(at_hand, marks, whole=Whole(ids, listed[7], rest)), _line(listed), anew=False)
+
+
+def _holds(listed: Sequence[Any]) -> bool:
+    return bool(listed[10] == check_of(*listed[:10]))
+
+
+def _line(listed: Sequence[Any]) -> Listed:
+    upto, _, _, name, directory, model, changed_ms, *_ = listed
+    return Listed(upto, name, directory, model, changed_ms)
 
 
 def summary_of(folded: Folded, head: bytes) -> tuple[Any, ...]:

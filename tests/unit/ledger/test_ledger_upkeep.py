@@ -12,6 +12,7 @@ import apsw
 import pytest
 
 from surefoot.core import lifecycle, shelf
+from surefoot.core.model import Draft, Kind
 from surefoot.errors import LedgerError
 from surefoot.ledger import claims, sqlite
 from surefoot.ledger.gate import Gate
@@ -75,6 +76,11 @@ async def test_tr_22_derived_rows_may_be_deleted_or_damaged_and_are_not_believed
     receipts = await filled(folder, say)
     change(folder, sql)
     for _ in range(2):
+        with open_reader(folder) as glance:
+            assert [(one.calls, one.open_calls) for one in await glance.sessions()] == [(20, 1)]
+            book = await glance.receipts(say.session)
+            assert [one.attempt_id for one in book.open()] == [say.attempt(19)]
+            assert list(book) == receipts
         ledger = await open_ledger(folder, tuning=DEAD)
         row = (await ledger.sessions())[0]
         assert (row.calls, row.open_calls, row.directory) == (20, 1, "/work")
@@ -85,12 +91,12 @@ async def test_tr_22_derived_rows_may_be_deleted_or_damaged_and_are_not_believed
         await ledger.close()
 
 
-async def test_ux_138_a_reader_reads_a_session_whole_once_for_its_line_and_its_receipts_and_never_an_old_one(
+async def test_ux_138_a_reader_reads_a_session_once_for_its_line_and_its_receipts_and_never_an_old_one(
     tmp_path: Path, say: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads: list[int] = []
-    load = claims.load
-    monkeypatch.setattr(claims, "load", lambda *given, **more: (loads.append(1), load(*given, **more))[1])
+    skim = claims.skim
+    monkeypatch.setattr(claims, "skim", lambda *given: (loads.append(1), skim(*given))[1])
     folder = tmp_path / "ledger"
     owner = await open_ledger(folder, tuning=DEAD)
     claim = await owner.claim(say.session, say.owner(), opening=say.opening())
@@ -106,6 +112,61 @@ async def test_ux_138_a_reader_reads_a_session_whole_once_for_its_line_and_its_r
     assert [one.state.value for one in await reader.receipts(say.session)] == ["started"]
     await reader.close()
     await owner.close()
+
+
+@pytest.fixture
+def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows by one whenever a reader fetches the receipts of settled calls."""
+    times: list[int] = []
+    rest = claims._rest
+    monkeypatch.setattr(claims, "_rest", lambda *given: (times.append(1), rest(*given))[1])
+    return times
+
+
+async def test_ux_138_a_reader_fetches_the_receipts_of_settled_calls_when_they_are_asked_for(
+    tmp_path: Path, say: Any, fetched: list[int]
+) -> None:
+    folder = tmp_path / "ledger"
+    receipts = await filled(folder, say)
+    owner = await open_ledger(folder, tuning=DEAD)
+    claim = await owner.claim(say.session, say.owner())
+    await owner.append(say.session, [say.message(20), say.started(20)], epoch=claim.epoch)
+    with open_reader(folder) as reader:
+        row = (await reader.sessions())[0]
+        book = await reader.receipts(say.session)
+        assert (row.calls, row.open_calls, len(book), book.call_count()) == (21, 1, 21, 21)
+        assert [one.attempt_id for one in book.open()] == [say.attempt(19)]
+        assert [one.attempt_id for one in book.unsettled()] == [say.attempt(20)]
+        assert book.attempts(receipts[19].call_id) == [receipts[19]]
+        assert not book.children(say.attempt(19))
+        assert [one.attempt_id for one in book.after(say.attempt(19))] == [say.attempt(20)]
+        assert book.ids() == [say.attempt(number) for number in range(21)]
+        assert book.get("att_nobody") is None
+        assert not fetched
+        assert book.get(say.attempt(3)) == receipts[3]
+        assert list(book)[:20] == receipts
+        assert len(fetched) == 1
+    await owner.close()
+
+
+@pytest.mark.parametrize("caught_up", [False, True])
+async def test_ux_138_what_a_reader_fetches_later_is_of_the_moment_it_read_first(
+    tmp_path: Path, say: Any, fetched: list[int], caught_up: bool
+) -> None:
+    """Else a call could be listed as open and told as settled."""
+    folder = tmp_path / "ledger"
+    receipts = await filled(folder, say)
+    with open_reader(folder) as reader:
+        book = await reader.receipts(say.session)
+        owner = await open_ledger(folder, tuning=DEAD)
+        claim = await owner.claim(say.session, say.owner())
+        told = Draft(Kind.DELIVERED, {"attemptId": say.attempt(3)})
+        assert isinstance(await owner.append(say.session, [told], epoch=claim.epoch), Appended)
+        if caught_up:
+            await owner.release(say.session, epoch=claim.epoch)
+        await owner.close()
+        assert list(book) == receipts
+        assert fetched
 
 
 async def test_pr_92_the_time_limit_of_a_write_begins_with_the_write_and_not_with_the_opening(

@@ -72,6 +72,14 @@ FROM listing WHERE session_no = ?1
 SELECT attempt_id, call_id, parent_id, receipt, checked
 FROM receipts WHERE place IN (SELECT place FROM receipts WHERE session_no = ?1) ORDER BY place
 
+-- name: attempts_of
+-- The index alone holds both.
+SELECT place, attempt_id FROM receipts WHERE session_no = ?1
+
+-- name: receipts_named
+SELECT place, attempt_id, call_id, parent_id, receipt, checked
+FROM receipts WHERE session_no = ?1 AND attempt_id IN (SELECT value FROM json_each(?2))
+
 -- name: forget_receipts
 DELETE FROM receipts WHERE session_no = ?1
 
