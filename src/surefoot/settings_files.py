@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -142,8 +143,8 @@ def leaves(tree: Mapping[str, Any], head: str = "") -> Iterator[tuple[str, Any]]
             yield path, value
 
 
-_HEADER = re.compile(r"^\s*\[\[?([^\]]+)\]\]?")
-_KEY = re.compile(
+HEADER = re.compile(r"^\s*\[\[?([^\]]+)\]\]?")
+KEY = re.compile(
     r"""^\s*((?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*')(?:\s*\.\s*(?:[A-Za-z0-9_-]+|"[^"]*"|'[^']*'))*)\s*="""
 )
 
@@ -153,13 +154,13 @@ def line_of(text: str, path: str) -> int:
     a value inside an inline table gets the line of the longest beginning that is found."""
     table, best, best_length = "", 1, 0
     for number, line in enumerate(text.splitlines(), start=1):
-        header = _HEADER.match(line)
-        key = None if header else _KEY.match(line)
+        header = HEADER.match(line)
+        key = None if header else KEY.match(line)
         if header:
-            table = _dotted(header.group(1))
+            table = dotted(header.group(1))
             reached = table
         elif key:
-            reached = f"{table}.{_dotted(key.group(1))}" if table else _dotted(key.group(1))
+            reached = f"{table}.{dotted(key.group(1))}" if table else dotted(key.group(1))
         else:
             continue
         if (path == reached or path.startswith(reached + ".")) and len(reached) > best_length:
@@ -167,7 +168,8 @@ def line_of(text: str, path: str) -> int:
     return best
 
 
-def _dotted(name: str) -> str:
+def dotted(name: str) -> str:
+    """The path that a header or a key means, without its quotation marks."""
     return ".".join(part.strip().strip("\"'") for part in name.strip().split("."))
 
 
@@ -237,6 +239,8 @@ class Instructions:
     digests: Mapping[str, str]
     """Path → `sha256:…` of each file as it was read."""
     cut: bool
+    left_out: tuple[str, ...] = ()
+    """Files of a project that nobody trusts which lead out of it: they could show the model any file of its reader."""
 
 
 def read_instructions(directory: Path, where: Places) -> Instructions:
@@ -251,21 +255,52 @@ def read_instructions(directory: Path, where: Places) -> Instructions:
     ]
     parts: list[str] = []
     digests: dict[str, str] = {}
+    left_out: list[str] = []
     for folder in (where.settings_folder, *chain):
         for name in INSTRUCTION_NAMES:
-            content = _bytes_of(folder / name)
+            content = _begin_of(folder / name)
             if content is None:
+                continue
+            if folder != where.settings_folder and _leads_out(folder / name, root, where):
+                left_out.append(str(folder / name))
                 continue
             digests[str(folder / name)] = "sha256:" + hashlib.sha256(content).hexdigest()
             parts.append(f"# {folder / name}\n\n{content.decode('utf-8', 'replace').strip()}\n")
             break
     joined = "\n".join(parts).encode()
     kept = joined[:INSTRUCTION_BYTES].decode("utf-8", "ignore")
-    return Instructions(kept, digests, cut=len(joined) > INSTRUCTION_BYTES)
+    return Instructions(kept, digests, cut=len(joined) > INSTRUCTION_BYTES, left_out=tuple(left_out))
 
 
-def _bytes_of(file: Path) -> bytes | None:
+def _leads_out(file: Path, root: Path, where: Places) -> bool:
+    return not Path(os.path.realpath(file)).is_relative_to(root) and not is_trusted(where, root)
+
+
+def _begin_of(file: Path) -> bytes | None:
+    """As much of a file as can be told to a model; of a device or pipe, which a repository may link to, nothing."""
     try:
-        return file.read_bytes()
+        number = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return None
+    try:
+        if not stat.S_ISREG(os.fstat(number).st_mode):
+            return None
+        with os.fdopen(number, "rb", closefd=False) as stream:
+            return stream.read(INSTRUCTION_BYTES + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(number)
+
+
+def untold(found: Instructions) -> list[str]:
+    """What of the instruction files the model is not told, one sentence each (UX-45)."""
+    told = [
+        f"{name} leads out of the project, which is not trusted, and is not read; surefoot trust takes it in."
+        for name in found.left_out
+    ]
+    if found.cut:
+        told.append(
+            "The instruction files hold more than 64 KiB; what comes after that is not told to the model."
+        )
+    return told

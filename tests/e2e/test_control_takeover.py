@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from pathlib import Path
 from typing import Any
 
 import jsonschema
@@ -119,12 +120,54 @@ def test_ux_25_the_schema_of_the_settings_file_accepts_the_example() -> None:
         ("[a]\nb = 2\n", "a.b", 1, "[a]\nb = 1\n"),
         ("[a]\nc = 2\n[z]\nb = 3\n", "a.b", [1], "[a]\nb = [1]\nc = 2\n[z]\nb = 3\n"),
         ("[z]\nx = 3\n", "x", True, "x = true\n[z]\nx = 3\n"),
+        ("[a]\nb = 2  # why\n", "a.b", 1, "[a]\nb = 1  # why\n"),
+        ('[a]\nb = "#2" # why\n', "a.b", "#", '[a]\nb = "#" # why\n'),
+        ('[a]\nb = [\n "x", # x\n ["y"],\n]\nc = 2\n', "a.b", ["z"], '[a]\nb = ["z"]\nc = 2\n'),
+        ('[a]\nt = """\nb = 2\n[a]"""\nb = 3\n', "a.b", 1, '[a]\nt = """\nb = 2\n[a]"""\nb = 1\n'),
+        ("a.b = 2\n", "a.b", 1, "a.b = 1\n"),
+        ("a.c = 2\nx = 1\n", "a.b", 1, "a.c = 2\na.b = 1\nx = 1\n"),
+        ("[a]\nb.d = 2\n", "a.b.c", 1, "[a]\nb.d = 2\nb.c = 1\n"),
+        ('[ "a" ]\n"b" = 2\n', "a.b", 1, '[ "a" ]\n"b" = 1\n'),
+        ("", "e.a/b.url", "u", '[e."a/b"]\nurl = "u"\n'),
     ],
 )
 def test_ux_25_setting_one_value_leaves_every_other_line(
     before: str, name: str, value: Any, after: str
 ) -> None:
     assert with_value(before, name, value) == after
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        (b'recovery = { barrier = "reach" }\n',
+         "SF-USAGE: {file} writes recovery in a form that config set cannot change; write recovery.on_unknown by"),
+        (b'model = "\xff"\n', "SF-SETTINGS: {file} is not UTF-8 text. Save it as UTF-8."),
+        (b"x = \n", "SF-SETTINGS: {file}:1 is not valid TOML"),
+        (None, "SF-SETTINGS: {file} cannot be read: Is a directory."),
+    ],
+)  # fmt: skip
+def test_ux_9_a_settings_file_that_cannot_be_changed_is_named_and_stays(
+    world: World, written: bytes | None, told: str
+) -> None:
+    file = Path(world.run("config", "path").stdout.strip())
+    file.parent.mkdir(exist_ok=True)
+    if written is None:
+        file.mkdir()
+    else:
+        file.write_bytes(written)
+    ended = world.run("config", "set", "recovery.on_unknown", "continue")
+    assert ended.returncode == 2 and ended.stderr.startswith(told.format(file=file)), ended.stderr
+    assert written is None or file.read_bytes() == written
+
+
+def test_ux_21_a_settings_file_that_is_a_link_goes_on_being_one(world: World, tmp_path: Path) -> None:
+    file, kept = Path(world.run("config", "path").stdout.strip()), tmp_path / "kept.toml"
+    file.parent.mkdir(exist_ok=True)
+    kept.write_text("# mine\n")
+    file.symlink_to(kept)
+    assert world.run("config", "set", "recovery.on_unknown", "continue").returncode == 0
+    assert file.is_symlink() and kept.read_text() == '# mine\n\n[recovery]\non_unknown = "continue"\n'
 
 
 def test_ux_118_a_chat_that_waits_takes_the_decision_of_another_terminal_at_once(world: World) -> None:

@@ -171,6 +171,7 @@ CHECKS: Mapping[str, tuple[str, str]] = {
         "没有被拒绝规则列出的一切都会不经询问地运行",
         "沒有被拒絕規則列出的一切都會不經詢問地執行",
     ),
+    "shorten them": ("缩短它们", "縮短它們"),
     "make room": ("腾出空间", "騰出空間"),
     "overall: {status}": ("总体：{status}", "總體：{status}"),
     "set the clock": ("校正时钟", "校正時鐘"),

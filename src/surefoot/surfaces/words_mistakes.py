@@ -337,6 +337,18 @@ MISTAKES: Mapping[str, tuple[str, str]] = {
         "--max-turns {text} 必须是从 1 起的整数。",
         "--max-turns {text} 必須是從 1 起的整數。",
     ),
+    "{file} writes {table} in a form that config set cannot change; write {name} by hand.": (
+        "{file} 写 {table} 的形式是 config set 无法修改的；请手动写入 {name}。",
+        "{file} 寫 {table} 的形式是 config set 無法修改的；請手動寫入 {name}。",
+    ),
+    "{file} leads out of the project, which is not trusted, and is not read; surefoot trust takes it in.": (
+        "{file} 指向项目之外，而项目未受信任，因此没有读取；surefoot trust 会把它纳入。",
+        "{file} 指向專案之外，而專案未受信任，因此沒有讀取；surefoot trust 會把它納入。",
+    ),
+    "The instruction files hold more than 64 KiB; what comes after that is not told to the model.": (
+        "指令文件超过 64 KiB；其后的内容没有告诉模型。",
+        "指令檔案超過 64 KiB；其後的內容沒有告訴模型。",
+    ),
     "Standard input holds more than 8 MiB. Put it in a file and name the file.": (
         "标准输入超过 8 MiB。请放进文件并写出文件名。",
         "標準輸入超過 8 MiB。請放進檔案並寫出檔名。",

@@ -12,7 +12,9 @@ import pytest
 
 from surefoot import config, settings_files
 from surefoot.errors import ProviderCredentials, SettingsError
+from surefoot.settings_files import untold
 from surefoot.settings_table import EXAMPLE, LIMITS, SETTINGS, forbidden_in_project
+from surefoot.surfaces.phrases import translated
 
 
 @pytest.fixture
@@ -305,3 +307,36 @@ def test_ux_45_instructions_are_cut_at_64_kib_between_letters(home: Path, projec
     (project / "AGENTS.md").write_text("é" * 40_000)
     found = config.read_instructions(project, config.places({"SUREFOOT_HOME": str(home)}))
     assert found.cut and len(found.text.encode()) <= 64 * 1024
+    (told,) = untold(found)
+    assert "more than 64 KiB" in told and translated(told, "zh-Hans") != told
+
+
+def test_ux_45_a_device_or_a_pipe_in_the_place_of_instructions_is_not_read(home: Path, project: Path) -> None:
+    (project / "AGENTS.md").symlink_to("/dev/zero")
+    os.mkfifo(project / "CLAUDE.md")
+    (project / "GEMINI.md").write_text("plain")
+    found = config.read_instructions(project, config.places({"SUREFOOT_HOME": str(home)}))
+    assert list(found.digests) == [str(project / "GEMINI.md")] and "plain" in found.text
+
+
+def test_ux_23_ux_45_instructions_that_lead_out_of_a_project_are_read_in_a_trusted_one_only(
+    home: Path, project: Path
+) -> None:
+    where = config.places({"SUREFOOT_HOME": str(home)})
+    secret = project.parent / "secret"
+    secret.write_text("outside")
+    (project / "AGENTS.md").symlink_to(secret)
+    found = config.read_instructions(project, where)
+    assert found.text == "" and found.digests == {} and found.left_out == (str(project / "AGENTS.md"),)
+    (told,) = untold(found)
+    assert str(project / "AGENTS.md") in told and translated(told, "zh-Hant") != told
+    (project / "CLAUDE.md").write_text("inside")
+    (project / "AGENTS.md").unlink()
+    (project / "AGENTS.md").symlink_to(project / "CLAUDE.md")
+    assert "inside" in config.read_instructions(project, where).text
+    (project / "AGENTS.md").unlink()
+    (project / "AGENTS.md").symlink_to(secret)
+    config.set_trust(where, project, trusted=True)
+    assert "outside" in config.read_instructions(project, where).text
+    (home / "AGENTS.md").symlink_to(secret)
+    assert config.read_instructions(project.parent, where).left_out == ()

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.config import Settings, read_instructions
+from surefoot.settings_files import untold
 from surefoot.surfaces.cli import reading
 
 RANK = {"ok": 0, "unavailable": 1, "warning": 2, "fail": 3}
@@ -238,7 +239,10 @@ def _hooks(settings: Settings) -> Check:
 def _instructions(settings: Settings) -> Check:
     found = read_instructions(Path.cwd(), settings.places)
     files = sorted(found.digests)
-    return Check("settings", "ok", f"instruction files read: {len(files)}", {"files": files})
+    check = Check("settings", "ok", f"instruction files read: {len(files)}", {"files": files})
+    for sentence in untold(found):
+        check.blame("warning", sentence, "surefoot trust" if found.left_out else "shorten them")
+    return check
 
 
 def _packs(settings: Settings) -> Check:

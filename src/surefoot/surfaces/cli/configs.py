@@ -9,6 +9,7 @@ import difflib
 import json
 import os
 import re
+import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
 from pathlib import Path
@@ -18,7 +19,7 @@ import click
 
 from surefoot.config import EXAMPLE, Origin, Settings, load_settings, places, project_root, set_trust
 from surefoot.errors import SettingsError, UsageError
-from surefoot.settings_files import left_out
+from surefoot.settings_files import HEADER, KEY, dotted, left_out, read_settings
 from surefoot.settings_table import SETTINGS, form_of
 from surefoot.surfaces import plain
 from surefoot.surfaces.cli.output import complain, look_here, say_json, say_lines
@@ -107,8 +108,16 @@ def set_(name: str, value: str) -> None:
     if wrong is not None:
         raise UsageError(f"{name} = {value}: expected {wrong}.", next_command="surefoot config show --origin")
     file = places(os.environ).settings_file
+    read_settings(file)  # what is wrong with it is said of the file as it stands
     before = file.read_text(encoding="utf-8") if file.exists() else ""
-    _write(file, with_value(before, name, meant))
+    try:
+        after = with_value(before, name, meant)
+    except ValueError:
+        raise UsageError(
+            f"{file} writes {name.rpartition('.')[0]} in a form that config set cannot change; write {name} by hand.",
+            next_command="surefoot config show --example",
+        ) from None
+    _write(file, after)
     try:
         load_settings({}, os.environ, Path.cwd())
     except SettingsError:
@@ -156,26 +165,68 @@ def _meant(text: str) -> Any:
 
 
 def with_value(text: str, name: str, value: Any) -> str:
-    """A settings file with one value set; every other line, comments included, stays."""
-    table, _, key = name.rpartition(".")
-    line = f"{key} = {_toml(value)}"
+    """A settings file with one value set; every other line, comments included, stays.
+
+    Raises `ValueError` where the file writes the table in a form that takes no line more, as an inline table does.
+    """
     lines = text.splitlines()
-    heads = [index for index, found in enumerate(lines) if re.match(r"\s*\[", found)]
-    if table:
-        begin = next(
-            (i for i in heads if re.fullmatch(rf"\s*\[{re.escape(table)}\]\s*(#.*)?", lines[i])), None
-        )
-        if begin is None:
-            return "\n".join([*lines, *([""] if lines else []), f"[{table}]", line]) + "\n"
-        first = begin + 1
-    else:
-        first = 0
-    last = next((index for index in heads if index >= first), len(lines))
-    for index in range(first, last):
-        if re.match(rf"\s*{re.escape(key)}\s*=", lines[index]):
-            lines[index] = line
-            return "\n".join(lines) + "\n"
-    return "\n".join([*lines[:first], line, *lines[first:]]) + "\n"
+    table, _, key = name.rpartition(".")
+    under = header = sibling = ""
+    place = 0 if not table else None
+    index = 0
+    while index < len(lines):
+        head, written = HEADER.match(lines[index]), KEY.match(lines[index])
+        after = index + 1
+        if head:
+            under = dotted(head.group(1))
+            place, header = (after, under) if under == table else (place, header)
+        elif written:
+            after = _end_of_value(lines, index)
+            reached = ".".join(part for part in (under, dotted(written.group(1))) if part)
+            if reached == name:
+                comment = _comment(lines[index]) if after == index + 1 else ""
+                lines[index:after] = [f"{written.group(1)} = {_toml(value)}{comment}"]
+                return _checked(lines)
+            if place is None and reached.rpartition(".")[0] == table:
+                place, sibling = after, written.group(1).rpartition(".")[0] + "."
+        index = after
+    if place is None:
+        lines += [*([""] if lines else []), f"[{'.'.join(map(_bare, table.split('.')))}]"]
+        place = len(lines)
+    lines.insert(place, f"{'' if header else sibling}{_bare(key)} = {_toml(value)}")
+    return _checked(lines)
+
+
+def _end_of_value(lines: list[str], first: int) -> int:
+    """Where the value that begins in this line is over: a list or a long text has lines of its own."""
+    for last in range(first + 1, len(lines) + 1):
+        try:
+            tomllib.loads("\n".join(lines[first:last]))
+        except tomllib.TOMLDecodeError:
+            continue
+        return last
+    return first + 1
+
+
+def _comment(line: str) -> str:
+    """What a line says behind its value, with the space before it."""
+    for found in re.finditer(r"\s*#", line):
+        try:
+            tomllib.loads(line[: found.start()])
+        except tomllib.TOMLDecodeError:
+            continue  # a text that holds this sign
+        return line[found.start() :]
+    return ""
+
+
+def _checked(lines: list[str]) -> str:
+    text = "\n".join(lines) + "\n"
+    tomllib.loads(text)
+    return text
+
+
+def _bare(part: str) -> str:
+    return part if re.fullmatch(r"[A-Za-z0-9_-]+", part) else _toml(part)
 
 
 def _toml(value: Any) -> str:
@@ -185,6 +236,7 @@ def _toml(value: Any) -> str:
 
 def _write(file: Path, text: str) -> None:
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    file = file.resolve()  # a link, as people have who keep such files elsewhere, goes on leading there
     fresh = file.with_name(f".{file.name}.{os.getpid()}")
     fresh.write_text(text, encoding="utf-8")
     fresh.replace(file)

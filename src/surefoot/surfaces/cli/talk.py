@@ -170,7 +170,11 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
     directory = Path.cwd()
     if not printing:
         _ask_for_trust(directory)
-    from surefoot.config import load_settings  # not for the help text, which is answered at once
+    from surefoot.config import (
+        load_settings,
+        read_instructions,
+    )  # not for the help text, which is answered at once
+    from surefoot.settings_files import untold
 
     said = _as_settings(flags)
     _refuse_wrong(said)
@@ -186,7 +190,8 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
 
         settings, told = as_before(settings, flags, look.language)
         complain(told)
-    warnings = [*settings.warnings, *_unmatched(settings, directory)]
+    not_told = untold(read_instructions(directory, settings.places))
+    warnings = [*settings.warnings, *not_told, *_unmatched(settings, directory)]
     complain(translated(one, look.language) for one in warnings)
     if flags["fork"] and not (flags["go_on"] or flags["resume"] is not None):
         raise UsageError(
