@@ -29,9 +29,10 @@ from surefoot.errors import (
     UsageError,
 )
 from surefoot.ledger.opening import open_ledger
-from surefoot.ledger.owners import boot_id, this_process
+from surefoot.ledger.owners import this_process
 from surefoot.ledger.places import OWNERS, PROCESSES, ledger_files
 from surefoot.ledger.port import Held, Ledger, SessionRow
+from surefoot.machine import boot_id
 from surefoot.offering import built_in_tools, judged, packs_in_use
 from surefoot.providers import contracts
 from surefoot.providers.client import Client

@@ -6,8 +6,9 @@ Owns: the port and the machine's own clocks. Does not own: what a time decides
 
 from __future__ import annotations
 
-import time
 from typing import Protocol
+
+from surefoot import machine
 
 
 class Clock(Protocol):
@@ -26,7 +27,7 @@ class MachineClock:
     """The clocks of this machine."""
 
     def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        return machine.now_ms()
 
     def boot_ms(self) -> int:
-        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+        return machine.boot_ms()

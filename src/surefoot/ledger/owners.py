@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from surefoot.core.model import Owner
+from surefoot.machine import boot_id, machine_id
 
 Death = Literal["dead", "alive", "cannot_tell"]
 
@@ -157,16 +158,6 @@ def ticks_in(stat: bytes) -> int:
     return int(behind_name[19])
 
 
-def boot_id() -> str:
-    """The kernel's id of this boot, or an empty text when there is none."""
-    return _text("/proc/sys/kernel/random/boot_id")
-
-
-def machine_id() -> str:
-    """The id of this machine's installation, or an empty text when there is none."""
-    return _text("/etc/machine-id") or _text("/var/lib/dbus/machine-id")
-
-
 def pid_namespace() -> str:
     """The pid namespace of this process, such as `pid:[4026531836]`."""
     try:
@@ -196,10 +187,3 @@ def _kind_of(real: str, mounts: str) -> str | None:
         if (real == point or real.startswith(point.rstrip("/") + "/")) and len(point) >= longest:
             longest, found = len(point), back.split()[0]
     return found
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text().strip()
-    except OSError:
-        return ""

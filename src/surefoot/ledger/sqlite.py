@@ -36,13 +36,14 @@ from surefoot.ledger.chain import POSITION_BITS
 from surefoot.ledger.clock import Clock
 from surefoot.ledger.database import Database, Full
 from surefoot.ledger.gate import WAIT_SECONDS, Gate
-from surefoot.ledger.owners import Death, boot_id, proof_of_death
+from surefoot.ledger.owners import Death, proof_of_death
 from surefoot.ledger.ownership import Ownership
 from surefoot.ledger.port import Claim, Held, Report, SessionRow
 from surefoot.ledger.reader import check_usable
 from surefoot.ledger.rows import listing
 from surefoot.ledger.shelf import put_derived, summary_of
 from surefoot.ledger.witness import Witness
+from surefoot.machine import boot_id
 
 T = TypeVar("T")
 

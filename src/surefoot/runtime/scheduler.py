@@ -11,12 +11,11 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
-import time
 import types
 from collections.abc import Callable, Coroutine, Generator
-from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+from surefoot import machine
 from surefoot.core.canonical import make_id
 
 T = TypeVar("T")
@@ -38,10 +37,10 @@ class SystemClock:
     """The machine's clocks."""
 
     def now_ms(self) -> int:
-        return time.time_ns() // 1_000_000
+        return machine.now_ms()
 
     def boot_ms(self) -> int:
-        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+        return machine.boot_ms()
 
 
 class Scheduler:
@@ -240,8 +239,3 @@ def _resumed(work: Coroutine[Any, Any, T], waits: Any) -> Generator[Any, Any, T]
     except StopIteration as end:
         whole: T = end.value
         return whole
-
-
-def boot_id() -> str:
-    """The kernel's id of this boot."""
-    return Path("/proc/sys/kernel/random/boot_id").read_text().strip()

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.core.model import EffectClass, ExecutorState, Receipt
+from surefoot.machine import machine_id
 from surefoot.tools.processes import folder, kernel, runs
 from surefoot.tools.processes.seen import ProcessState, end_words, executor_of, look
-from surefoot.verifiers.clock import machine_id
 from surefoot.verifiers.port import EffectVerifier
 from surefoot.verifiers.process import ProcessVerifier, RunSight
 

@@ -1,4 +1,4 @@
-"""Boot time, and how long ago an attempt can have sent its last byte.
+"""How long ago an attempt can have sent its last byte.
 
 Owns: the one measure of commit windows (TR-100, TR-109). Does not own: the windows themselves,
 which a declaration states. Wall clocks take no part: they may be set while a call is open.
@@ -6,35 +6,12 @@ which a declaration states. Wall clocks take no part: they may be set while a ca
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 from surefoot.core.model import ExecutorState, Receipt
+from surefoot.machine import boot_id, boot_ms, machine_id
 
 BootMs = Callable[[], int]
-
-
-def boot_ms() -> int:
-    """Milliseconds since boot, time of suspend included."""
-    return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
-
-
-def boot_id() -> str:
-    """The kernel's name for this boot."""
-    return _text("/proc/sys/kernel/random/boot_id")
-
-
-def machine_id() -> str:
-    """The name of this machine, empty when it has none."""
-    return _text("/etc/machine-id")
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text().strip()
-    except OSError:
-        return ""
 
 
 def since_end_ms(call: Receipt, now_ms: BootMs = boot_ms) -> int | None:

@@ -23,7 +23,7 @@ from typing import Any
 from urllib.parse import quote
 
 from surefoot.core.model import EffectClass, Grade, Receipt
-from surefoot.verifiers.clock import boot_ms
+from surefoot.machine import boot_ms
 from surefoot.verifiers.port import Deadline, Observation, WriteAttempted
 from surefoot.verifiers.sight import LedgerFiles
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 import json
 import os
 import socket
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from surefoot.core.model import Grade, Receipt
+from surefoot.machine import boot_ms
 from surefoot.verifiers.port import EVIDENCE_BYTES, SUMMARY_CHARACTERS, Deadline, Observation
 from surefoot.verifiers.sight import (
     ABSENT,
@@ -104,7 +104,7 @@ class FilesVerifier:
             return Observation("unknown", summary="The paths lead elsewhere now.", reason="scope_changed")
         answers: list[PathAnswer] = []
         for intent in call.write_intents:
-            if time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000 > deadline.boot_ms:
+            if boot_ms() > deadline.boot_ms:
                 return Observation("unknown", summary="The look took too long.", reason="verifier_timeout")
             answers.append(self.answer(intent, call))
         return _observation(answers, fenced)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot.core.model import EffectClass, Grade, Receipt
-from surefoot.verifiers.clock import boot_ms
+from surefoot.machine import boot_ms
 from surefoot.verifiers.port import SUMMARY_CHARACTERS, Deadline, Observation
 from surefoot.verifiers.repository import (
     READS,

@@ -23,7 +23,8 @@ from urllib.parse import urljoin, urlsplit
 
 from surefoot.core.canonical import canonical_json
 from surefoot.core.model import EffectClass, Grade, Receipt
-from surefoot.verifiers.clock import boot_id, boot_ms, since_end_ms
+from surefoot.machine import boot_id, boot_ms
+from surefoot.verifiers.clock import since_end_ms
 from surefoot.verifiers.port import SUMMARY_CHARACTERS, Deadline, Observation, WriteAttempted
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from surefoot.core.installing import Installation, install_line
 from surefoot.core.model import EffectClass, Grade, Receipt
 from surefoot.errors import ExtraMissing
-from surefoot.verifiers.clock import boot_ms
+from surefoot.machine import boot_ms
 from surefoot.verifiers.port import Deadline, Observation, WriteAttempted
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from surefoot.verifiers.clock import boot_ms
+from surefoot.machine import boot_ms
 from surefoot.verifiers.port import WriteAttempted
 
 READS = frozenset(

@@ -7,11 +7,11 @@ Owns: their arguments, deadlines and words. Does not own: the search itself
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Mapping
 from typing import Any
 
 from surefoot.core.model import EffectTrace, State
+from surefoot.machine import boot_ms
 from surefoot.runtime.tools import Arguments, Body, LiveAttempt, Outcome, Tool
 from surefoot.tools.files.paths import PATH, READ, Located, ledger_files, locate, path_subjects, shown
 from surefoot.tools.files.plans import failed
@@ -40,7 +40,7 @@ async def unified_diff(
 def _seconds(attempt: LiveAttempt, budget: float) -> float:
     if attempt.deadline_boot_ms is None:
         return budget
-    left = attempt.deadline_boot_ms - time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+    left = attempt.deadline_boot_ms - boot_ms()
     return max(0.1, min(budget, left / 1000))
 
 

@@ -19,9 +19,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from surefoot.machine import boot_ms
 from surefoot.tools.classify.environment import reading_environment
 from surefoot.tools.classify.git_writes import GitWrite
-from surefoot.verifiers.clock import boot_ms
 from surefoot.verifiers.repository import (
     Repository,
     Unreadable,
