@@ -142,7 +142,9 @@ def canonical_json(value: Any) -> str:
 
 
 def _write(value: Any, parts: list[str]) -> None:
-    if isinstance(value, _Number):
+    if type(value) is str:  # as nearly always
+        parts.append(_quote(value))
+    elif isinstance(value, _Number):
         parts.append(value)
     elif isinstance(value, str):
         parts.append(_quote(str(value)))
@@ -229,7 +231,9 @@ def is_id(text: str, prefix: str | None = None) -> bool:
 def short_id(full: str, among: Iterable[str] = ()) -> str:
     """The type and the shortest unique ending of at least four characters: `att_7f3a`."""
     prefix, _, tail = full.partition("_")
-    others = [other.partition("_")[2] for other in among if other != full and other.startswith(prefix + "_")]
+    # Of a thousand ids nearly always itself alone ends so; only such are taken apart.
+    rivals = [other for other in among if other.endswith(tail[-4:])]
+    others = [one.partition("_")[2] for one in rivals if one != full and one.startswith(prefix + "_")]
     for size in range(4, len(tail)):
         if not any(other.endswith(tail[-size:]) for other in others):
             return f"{prefix}_{tail[-size:]}"

@@ -60,6 +60,8 @@ def ascii_wanted(environ: Mapping[str, str], encoding: str | None) -> bool:
 
 def width_of(text: str) -> int:
     """Columns of a text; East Asian wide letters count two, marks over letters none."""
+    if text.isascii():
+        return len(text)
     return sum(
         0 if unicodedata.combining(letter) else 2 if unicodedata.east_asian_width(letter) in "WF" else 1
         for letter in text
