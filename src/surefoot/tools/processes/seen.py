@@ -55,7 +55,6 @@ class Seen:
     code: int | None = None
     signal: int | None = None
     started_at_ms: int | None = None
-    ended_at_ms: int | None = None
     lived_ms: int | None = None
     output: str = ""
     """What the model is shown of the log, head and tail."""
@@ -157,7 +156,6 @@ def seen_of_exit(found: Mapping[str, Any], descriptor: int, *, log: str, shown_b
         code=found.get("code"),
         signal=found.get("signal"),
         started_at_ms=found.get("startedAt"),
-        ended_at_ms=found.get("endedAt"),
         lived_ms=ended - started if isinstance(started, int) and isinstance(ended, int) else None,
         output=shown_output(descriptor, int(found.get("logBytes") or 0), log=log, limit=shown_bytes),
         stop=found.get("stop"),
