@@ -240,7 +240,7 @@ class Actions:
             on_unknown=self.policy.on_unknown,
             retry_enabled=self.policy.retry_enabled,
             silent=newest.silent if newest.turn_id else self.reconciled.silent,
-            background=self._supervision.background(),
+            background=self.background(),
         )
         calls = [self._call_facts(receipt) for receipt in receipts]
         return snapshot(
@@ -251,6 +251,10 @@ class Actions:
             more=more,
             asked=Asked(inspected, named, limits.snapshot_bytes),
         )
+
+    def background(self) -> list[dict[str, Any]]:
+        """The listed resources alone, as a snapshot tells them (TR-205)."""
+        return [dict(resource) for resource in self._supervision.background()]
 
     def _call_facts(self, receipt: Receipt) -> CallFacts:
         parked = self._parked.get(receipt.attempt_id)

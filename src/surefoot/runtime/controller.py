@@ -159,7 +159,7 @@ class Controller:
             "willAskAgain": named(self.actions.resuming.pending_permissions()),
             "willRunApproved": named(self.actions.resuming.approved()),
             "changes": self.equipment.changes(),
-            "background": list(self.actions.snapshot()["background"]),
+            "background": self.actions.background(),
             "ownerDeaths": self.actions.deaths,
         }
 
