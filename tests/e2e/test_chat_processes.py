@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import pytest
-from chat_pty import leave, spawned
+from chat_pty import leave, quiet, spawned
 from cli_world import World, wait_for
 
 DONE = {"text": "All finished."}
@@ -26,7 +25,7 @@ def resumed(world: World) -> Any:
     child.expect(r"◐ still running · process \d+ · \d+ (s|min)")
     child.expect("t attach +s stop it +v leave it")
     child.expect("half way")
-    time.sleep(0.8)  # the pause a person makes (UX-72)
+    quiet(child)
     return child
 
 

@@ -10,7 +10,7 @@ import time
 
 import pexpect
 import pytest
-from chat_pty import chat, expect_all, leave, spawned
+from chat_pty import chat, expect_all, heard, leave, quiet, spawned
 from cli_world import World, wait_for, within
 
 DONE = {"text": "All finished."}
@@ -18,11 +18,6 @@ HANG = {
     "text": "Waiting.",
     "calls": [{"name": "shell", "args": {"command": "touch started; sleep 600; rm out.txt"}}],
 }
-
-
-def quiet() -> None:
-    """The pause a person makes before a key that decides (UX-72); the guard is time itself."""
-    time.sleep(0.5)
 
 
 def test_ux_16_a_key_pressed_before_the_first_prompt_counts(world: World) -> None:
@@ -54,7 +49,9 @@ def test_ux_18_a_stop_frees_the_session_within_two_seconds_and_counts(world: Wor
     child.send("\x1b")
     child.expect(r"stopped: ([^\r]*)\r")
     assert within(2.0, time.monotonic() - began)
-    assert "1 may have happened" in child.match.group(1)
+    assert re.search(
+        "1 (may have happened|still ending)", child.match.group(1)
+    )  # the latter on a busy machine
     child.expect("known ")
     child.expect("your words, kept:")
     child.send("\x03")
@@ -68,18 +65,18 @@ def test_ux_71_one_key_and_its_code_decide_about_the_card(world: World) -> None:
     wait_for((world.project / "started").exists)
     child.send("\x1b")
     child.expect("surefoot recover inspect")
-    quiet()
+    quiet(child)
     child.send("i")
     child.expect(r"then type (\w\w)")
     code = child.match.group(1)
     child.expect("surefoot recover confirm")
-    quiet()
+    quiet(child)
     child.send("h" + "x")
     child.send("\x15")
-    quiet()
+    quiet(child)
     child.send("h")
     for letter in code:
-        time.sleep(0.05)
+        heard(child)
         child.send(letter)
     child.expect("you said it happened .* this terminal", timeout=90)
     assert leave(child) == 0
@@ -93,9 +90,9 @@ def test_case_e18_ux_71_enter_space_and_y_decide_nothing(world: World, keys: str
     wait_for((world.project / "started").exists)
     child.send("\x1b")
     child.expect("surefoot recover inspect")
-    quiet()
+    quiet(child)
     child.send(keys)
-    quiet()
+    quiet(child)
     child.send("\x03")
     child.send("\x15")
     assert leave(child) == 3
@@ -194,7 +191,7 @@ def test_ux_16_words_pasted_in_several_lines_are_one_prompt(world: World) -> Non
     world.model_says(DONE)
     child = chat(world)
     child.send("\x1b[200~first line\nsecond line\x1b[201~")
-    time.sleep(0.3)
+    heard(child)
     child.send("\r")
     child.expect("All finished.")
     assert leave(child) == 0
@@ -214,7 +211,7 @@ def test_ux_50_a_resumed_chat_shows_the_last_exchange_and_how_to_go_on(world: Wo
     again.expect("Waiting.")
     again.expect("Resumed .* 1 may have happened")
     again.expect("/continue goes on from here")
-    quiet()
+    quiet(again)
     again.send("?")
     again.expect("A letter decides when it stands alone")
     assert leave(again) == 3
@@ -292,7 +289,7 @@ def test_ux_116_a_lets_the_model_look_and_nothing_else_and_marks_what_cites_no_c
     wait_for((world.project / "started").exists)
     child.send("\x1b")
     child.expect("a ask the model to look")
-    quiet()
+    quiet(child)
     child.send("a")
     child.expect("Looking only: 8 model requests at most")
     child.expect("write made.txt: did not run: looking only")
@@ -310,10 +307,10 @@ def test_ux_16_o_on_the_card_draws_the_timeline_with_the_open_call(world: World)
     wait_for((world.project / "started").exists)
     child.send("\x1b")
     child.expect("o timeline")
-    quiet()
+    quiet(child)
     child.send("o")
     child.expect(r"shell +◇")
-    quiet()
+    quiet(child)
     child.send("/timeline\r")
     child.expect(r"shell +◇")
     assert leave(child) == 3
@@ -344,12 +341,12 @@ def test_ux_76_ux_68_two_keys_lead_from_a_resumed_card_to_a_working_model_and_no
     child = spawned(world, "-c")
     child.expect("Esc later")
     child.expect("◇1")
-    quiet()
+    quiet(child)
     child.send("l")
     child.expect(r"⊟ left open, still fenced · \d\d:\d\d:\d\d · this terminal · c continue")
     calls = json.loads(world.run("session", "show", "--json").stdout)["entries"]
     assert [one["kind"] for one in calls].count("assistant") == 1
-    quiet()
+    quiet(child)
     child.send("c")
     child.expect("All finished.")
     assert leave(child) == 0

@@ -185,7 +185,8 @@ def test_ux_51_a_held_session_ends_with_8_and_names_its_holder(world: World) -> 
 
 
 def test_tr_149_a_reader_tells_the_proven_end_of_a_command_that_outlived_its_agent(world: World) -> None:
-    killed(world, "touch started; sleep 1; echo x >> out.txt")
+    killed(world, "touch started; while ! test -e go; do sleep 0.05; done; echo x >> out.txt")
+    (world.project / "go").touch()
     wait_for(lambda: "written at the next resume" in world.run("recover", "list").stdout)
     folder = next((world.home / "sf/ledgers").iterdir())
     before = (folder / "ledger.db").read_bytes()

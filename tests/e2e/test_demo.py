@@ -14,6 +14,7 @@ from typing import Any
 
 import pexpect
 import pytest
+from chat_pty import quiet
 from cli_world import SUREFOOT, wait_for, within
 
 WHOLE_SECONDS = 120.0
@@ -53,11 +54,6 @@ def piped(environ: dict[str, str], *arguments: str) -> subprocess.CompletedProce
     )  # fmt: skip
 
 
-def quiet() -> None:
-    """The pause a person makes before a key that decides (UX-72); the guard is time itself."""
-    time.sleep(0.5)
-
-
 def end_of(child: Any) -> int:
     child.expect(pexpect.EOF)
     child.close()
@@ -91,7 +87,7 @@ def test_ux_134_ux_135_one_key_decides_one_more_continues_and_the_receiver_count
     child.expect("STRONG")
     child.expect("h it happened")
     child.expect("surefoot recover confirm att_")
-    quiet()
+    quiet(child)
     child.send("h")
     child.expect("you said it happened .* this terminal")
     child.expect("c continue")
@@ -113,9 +109,9 @@ def test_ux_134_ux_135_one_key_decides_one_more_continues_and_the_receiver_count
 def test_ux_135_other_keys_decide_nothing_and_leaving_leaves_it_open(terminal: Any, key: str) -> None:
     child = terminal()
     child.expect("surefoot recover confirm att_")
-    quiet()
+    quiet(child)
     child.send(key)
-    quiet()
+    quiet(child)
     child.send("\x1b")
     child.expect("Nothing was decided")
     assert end_of(child) == 3
@@ -124,11 +120,11 @@ def test_ux_135_other_keys_decide_nothing_and_leaving_leaves_it_open(terminal: A
 def test_ux_135_who_says_it_did_not_happen_types_the_code_or_finds_no_such_key(terminal: Any) -> None:
     child = terminal()
     child.expect("surefoot recover confirm att_")
-    quiet()
+    quiet(child)
     child.send("n")
     child.expect(r"unsupported|stale|not|type the two characters")
     child.send("\x1b")
-    quiet()
+    quiet(child)
     child.send("\x1b")
     assert end_of(child) == 3
 
@@ -136,10 +132,10 @@ def test_ux_135_who_says_it_did_not_happen_types_the_code_or_finds_no_such_key(t
 def test_ux_135_looking_again_draws_the_card_anew(terminal: Any) -> None:
     child = terminal()
     child.expect("surefoot recover confirm att_")
-    quiet()
+    quiet(child)
     child.send("i")
     child.expect("surefoot recover confirm att_")
-    quiet()
+    quiet(child)
     child.send("h")
     child.expect("you said it happened")
     child.expect("c continue")
