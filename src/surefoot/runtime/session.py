@@ -91,7 +91,10 @@ class Session:
         self.record_lost_at: int | None = None
         """Length of the model view when the ledger's tail was found lost (PR-99)."""
         self._history: History | None = None
-        self._stands = False
+        self._read_upto: int | None = None
+        """The last entry that `history` folded, once it has read."""
+        self._stands_upto: int | None = None
+        """The same of `standing`. A commit that was uncertain may be read there before it is found to be one."""
         self._times = times
         self._lease_until_boot_ms = 0
         self._covers: dict[str, int] = {}
@@ -150,6 +153,7 @@ class Session:
                     guards.apply(entry)
                 self._stand(entries)
                 self._history, self.guards = history, guards
+                self._read_upto = entries[-1].position if entries else 0
         return self._history
 
     async def standing(self) -> None:
@@ -157,7 +161,7 @@ class Session:
 
         What a person is shown before anything runs needs no more, however long the conversation is (UX-70).
         """
-        if not self._stands:
+        if self._stands_upto is None:
             self._stand(await self._so_far(_STANDING))
 
     async def _so_far(self, kinds: tuple[str, ...] = ()) -> list[Entry]:
@@ -173,9 +177,9 @@ class Session:
 
     def _stand(self, entries: list[Entry]) -> None:
         """Fold how the session stands, once, in place of what was noted of this owner's own entries."""
-        if self._stands:
+        if self._stands_upto is not None:
             return
-        self._stands = True
+        self._stands_upto = entries[-1].position if entries else 0
         self.questions, self.newest_turn = Questions(), Newest()
         self.works_with, self.recorded_level, self.record_lost_at, self.incidents = None, None, None, []
         for entry in entries:
@@ -257,11 +261,13 @@ class Session:
     def _fold(self, entries: tuple[Entry, ...]) -> None:
         for entry in entries:
             self.position = max(self.position, entry.position)
-            self.guards.apply(entry)
             self._cover(entry)
-            self._note(entry)
-            if self._history is not None:
-                self._history.apply(entry)
+            if self._stands_upto is None or entry.position > self._stands_upto:
+                self._note(entry)
+            if self._read_upto is None or entry.position > self._read_upto:
+                self.guards.apply(entry)
+                if self._history is not None:
+                    self._history.apply(entry)
             for watcher in self._watchers:
                 watcher(entry)
 

@@ -314,3 +314,26 @@ def test_ux_70_what_is_appended_while_it_is_read_is_not_lost_and_counts_once(rea
         assert sum("meanwhile" in text for text in texts) == 1
 
     play(main)
+
+
+def test_tr_27_what_was_read_before_a_commit_was_certain_is_not_folded_again_with_it() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        await rig.own()
+
+        def wrap(ledger: Any, process: Any) -> Any:
+            return FailingLedger(ledger, 1, how="kept", kind=Kind.USER, unsure=3)
+
+        heir = await rig.own(wrap=wrap, take_over=True, opened=False)
+        said = Draft(Kind.USER, {"turnId": TURN, "text": "once", "facts": None})
+        asked = Draft(Kind.INCIDENT, {"incidentId": "inc_1", "turnId": TURN, "state": "offered"})
+        with pytest.raises(LedgerUncertain):
+            await heir.do(heir.session.append(said, asked))
+        history = await heir.do(heir.session.history())
+        known = len(heir.session.incidents)
+        await heir.do(heir.session.append(NOTE))
+        texts = [str(message) for message in history.messages(heir.session.book)]
+        assert sum("once" in text for text in texts) == 1
+        assert len(heir.session.incidents) == known == 1
+
+    play(main)
