@@ -40,6 +40,8 @@ class Places:
     ledgers: Path
     managed_files: tuple[Path, ...]
     """Lowest first; the last one wins."""
+    moved_from: Path | None = None
+    """The ledger's folder of a project that was moved, while one of its sessions is gone on with (UX-164)."""
 
     @property
     def trust_file(self) -> Path:
@@ -52,7 +54,7 @@ class Places:
 
     def ledger_folder(self, directory: Path) -> Path:
         """The folder of the ledger of the project that `directory` lies in."""
-        return project_folder(self.ledgers, directory)
+        return self.moved_from or project_folder(self.ledgers, directory)
 
 
 def places(environ: Mapping[str, str]) -> Places:

@@ -110,3 +110,35 @@ def test_ux_164_a_list_of_all_projects_reports_the_unreadable_one_and_shows_the_
     done = world.run("session", "list", "--all", "--json")
     assert done.returncode == 0 and len(json.loads(done.stdout)) == 1
     assert "SF-LEDGER-DAMAGED" in done.stderr and "other-" in done.stderr
+
+
+def test_ux_164_sessions_of_a_moved_project_resume_from_the_new_place_by_their_full_id(world: World) -> None:
+    world.model_says({"text": "One."}, {"text": "Two."}, {"text": "Three."})
+    first = json.loads(world.run("-p", "begin", "--output-format", "json").stdout)["session_id"]
+    world.project = world.project.rename(world.project.parent / "moved")
+    assert world.run("-p", "on", "-r", first[-6:]).returncode == 1
+    gone_on = world.run("-p", "on", "-r", first, "--output-format", "json")
+    assert gone_on.returncode == 0, gone_on.stderr
+    assert json.loads(gone_on.stdout)["session_id"] == first
+    assert world.run("session", "resume", first, "-p", "more").stdout == "Three.\n"
+    shown = world.run("session", "show", first).stdout
+    assert all(word in shown for word in ("begin", "One.", "on", "Two.", "Three."))
+    listed = json.loads(world.run("session", "list", "--all", "--json").stdout)
+    assert {Path(one["directory"]).name for one in listed if one["session_id"] == first} == {"project"}
+
+
+def test_ux_164_a_session_of_a_project_that_lies_elsewhere_is_found_and_its_place_named(world: World) -> None:
+    world.model_says({"text": "One."}, {"text": "Two."})
+    first = json.loads(world.run("-p", "begin", "--output-format", "json").stdout)["session_id"]
+    home, world.project = world.project, world.home
+    for words in (["-p", "on", "-r", first], ["session", "fork", first]):
+        told = world.run(*words)
+        assert told.returncode == 2 and f"Session {first} belongs to {home}." in told.stderr, told.stderr
+        assert f"next: surefoot -C {home} -r {first}\n" in told.stderr
+    assert world.run("-C", str(home), "-r", first, "-p", "on").stdout == "Two.\n"
+
+
+def test_ux_163_a_ledger_that_cannot_be_read_has_no_statistics(world: World) -> None:
+    ledger_of(world).write_bytes(b"no database " * 1000)
+    counted = world.run("recover", "stats", "--json")
+    assert counted.returncode == 1 and json.loads(counted.stdout)["code"] == "SF-LEDGER-DAMAGED"

@@ -143,6 +143,17 @@ def resolve(contract_id: str, directories: Sequence[Path] = ()) -> Contract:
     return Contract(contract_id, values, origin)
 
 
+def resolve_for(endpoint: str, wire: str, contract_id: str, directories: Sequence[Path] = ()) -> Contract:
+    """The contract of an endpoint. Raises as `resolve` does, and `SettingsError` where it is one of another wire."""
+    contract = resolve(contract_id, directories)
+    if contract.wire != wire:
+        raise SettingsError(
+            f"Endpoint {endpoint!r} speaks the wire {wire!r}, and its contract {contract_id!r} is one of another wire.",
+            next_command=f"surefoot contract show compat/{wire}",
+        )
+    return contract
+
+
 def show(contract_id: str, directories: Sequence[Path] = ()) -> list[str]:
     """The resolved keys, one line each, with the contract every value came from."""
     contract = resolve(contract_id, directories)

@@ -268,6 +268,14 @@ FAULTS: Mapping[str, tuple[str, str]] = {
         "端点 {name} 的模型服务器（{url}）发来的内容超过 {mib} MiB。",
         "端點 {name} 的模型伺服器（{url}）發來的內容超過 {mib} MiB。",
     ),
+    "Endpoint {name} speaks the wire {wire}, and its contract {contract} is one of another wire.": (
+        "端点 {name} 使用接口格式 {wire}，而它的约定 {contract} 属于另一种格式。",
+        "端點 {name} 使用介面格式 {wire}，而它的約定 {contract} 屬於另一種格式。",
+    ),
+    "Session {session} belongs to {directory}.": (
+        "会话 {session} 属于 {directory}。",
+        "工作階段 {session} 屬於 {directory}。",
+    ),
     "No contract is called {name}. Known: {known}.": (
         "没有名为 {name} 的约定。已知：{known}。",
         "沒有名為 {name} 的約定。已知：{known}。",

@@ -11,9 +11,10 @@ the next owner will find (`finding`).
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -23,7 +24,7 @@ from surefoot.core.lifecycle import Book
 from surefoot.core.model import Entry, Receipt, State
 from surefoot.core.snapshot import Asked, SessionFacts, select, snapshot
 from surefoot.core.turns import Latest
-from surefoot.errors import SessionMissing, SurefootError
+from surefoot.errors import SessionMissing, SurefootError, UsageError
 from surefoot.ledger.newest import newest_of
 from surefoot.ledger.places import PROCESSES
 from surefoot.ledger.port import Readable, SessionRow
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
     from surefoot.tools.processes.ending import Survivor
 
 T = TypeVar("T")
+ID_LENGTH = 30
+"""Characters of an id given in full: its type and 26 letters."""
 TAIL_BYTES = 4096
 STRIP_CELLS = 12
 """Calls whose state a list of sessions shows; the rest is a count."""
@@ -156,7 +159,7 @@ async def find_session(settings: Settings, reference: str | None) -> tuple[Place
     Without a reference the newest one here. Raises `SessionMissing`.
     """
     here, broken = await rows_of(places_of(settings, every=False))
-    if broken and not (reference and len(reference) == 30):
+    if broken and not (reference and len(reference) == ID_LENGTH):
         raise broken[0].error  # what cannot be read is not answered with "there is none"
     if reference is None:
         if not here:
@@ -164,10 +167,32 @@ async def find_session(settings: Settings, reference: str | None) -> tuple[Place
         return max(here, key=lambda item: item[1].changed_ms)
     named = [item for item in here if reference in (item[1].session_id, item[1].name)]
     found = named or [item for item in here if matches(reference, item[1].session_id)]
-    if not found and len(reference) == 30:
+    if not found and len(reference) == ID_LENGTH:
         every, _ = await rows_of(places_of(settings, every=True))
         found = [item for item in every if item[1].session_id == reference]
     return _single(found, reference, [item[1].session_id for item in found], "surefoot session list")
+
+
+def with_its_ledger(settings: Settings, reference: str | None) -> Settings:
+    """Settings under which a session can be gone on with that is named by its whole id from anywhere (UX-164).
+
+    The sessions of a project that was moved keep their ledger. Raises `UsageError` where the project still lies
+    elsewhere: what a session does, it does there.
+    """
+    if reference is None or len(reference) != ID_LENGTH:
+        return settings
+    try:
+        place, row = run(lambda: find_session(settings, reference))
+    except SurefootError:
+        return settings  # told where the session is opened
+    if place.here:
+        return settings
+    if row.directory and Path(row.directory).is_dir():
+        raise UsageError(
+            f"Session {row.session_id} belongs to {row.directory}.",
+            next_command=f"surefoot -C {shlex.quote(row.directory)} -r {row.session_id}",
+        )
+    return replace(settings, places=replace(settings.places, moved_from=place.folder))
 
 
 async def find_run(settings: Settings, reference: str | None) -> tuple[Place, SessionRow]:
@@ -193,7 +218,7 @@ async def find_attempt(
     found: list[tuple[Place, SessionRow, Receipt]] = []
     unread: list[SurefootError] = []
     only = None if session is None else (await find_session(settings, session))[1].session_id
-    for place in places_of(settings, every=len(reference) == 30):
+    for place in places_of(settings, every=len(reference) == ID_LENGTH):
         try:
             async with reader(place) as ledger:
                 for row in await ledger.sessions():

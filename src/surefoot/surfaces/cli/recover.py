@@ -430,6 +430,8 @@ def stats(session: str | None, all_projects: bool, as_json: bool) -> None:
         return [await reading.read_snapshot(place, row, settings) for place, row in rows], broken
 
     snapshots, broken = reading.read(work)
+    if broken and not all_projects:
+        raise broken[0].error  # zeros would be an answer
     complain(reading.told_broken(broken))
     counted = {key: sum(one["statistics"][key] for one in snapshots) for key in STATISTICS}
     if as_json:

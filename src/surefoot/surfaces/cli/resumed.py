@@ -1,8 +1,8 @@
-"""The model and effort of a session that is gone on with (TR-183).
+"""The ledger, model and effort of a session that is gone on with (UX-164, TR-183).
 
-Owns: that a resume keeps what the session worked with last unless a flag says otherwise, and the line that
-tells where the settings differ. Does not own: opening the session (`running`), other differences, which are
-told before the first request (`runtime.equipment`).
+Owns: that a session named by its whole id is found in any project, that a resume keeps what the session worked
+with last unless a flag says otherwise, and the line that tells where the settings differ. Does not own: opening
+the session (`running`), other differences, which are told before the first request (`runtime.equipment`).
 Reads only; what cannot be read is told where the session is opened.
 """
 
@@ -24,7 +24,11 @@ _TELLING = (Kind.TURN.value,)
 
 
 def as_before(settings: Settings, flags: Mapping[str, Any], language: str) -> tuple[Settings, list[str]]:
-    """The settings of a command that goes on with a session, and what a person is told of them."""
+    """The settings of a command that goes on with a session, and what a person is told of them.
+
+    Raises `UsageError` where the session is one of a project that lies elsewhere.
+    """
+    settings = reading.with_its_ledger(settings, flags["resume"] or None)
     if not (flags["go_on"] or flags["resume"] is not None) or flags["model"]:
         return settings, []  # another model was named; the effort of the old one says nothing about it
     worked = reading.run(lambda: _worked_with(settings, flags["resume"] or None))

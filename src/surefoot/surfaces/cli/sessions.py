@@ -251,7 +251,7 @@ def fork_(reference: str, as_json: bool) -> None:
     """Begin a session with another one's conversation and its open calls; nothing of that one changes."""
     from surefoot import app as wiring
 
-    settings = reading.settings_here()
+    settings = reading.with_its_ledger(reading.settings_here(), reference)
 
     async def work() -> str:
         async with wiring.open_app(settings, directory=settings.root) as opened:
