@@ -15,7 +15,7 @@ from typing import Any
 from surefoot.config import Settings, read_instructions
 from surefoot.core.model import Kind
 from surefoot.errors import UsageError
-from surefoot.surfaces import export, view
+from surefoot.surfaces import export, plain, view
 from surefoot.surfaces.cli import exporting
 from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.words_chat import answer
@@ -23,7 +23,6 @@ from surefoot.surfaces.words_export import told
 from surefoot.tools.processes.preparing import reading
 
 DIFF_LINES = 400
-GUTTER = "│ "
 DIFF = ("git", "--no-pager", "diff", "--no-ext-diff", "--no-textconv", "--no-color", "HEAD", "--")
 UNTRACKED = ("git", "ls-files", "--others", "--exclude-standard")
 
@@ -38,7 +37,7 @@ async def diff_lines(directory: Path, language: str, styled: Callable[[str], str
     if not lines:
         return [answer("no_change", language)]
     more = [answer("more_lines", language, n=len(lines) - DIFF_LINES)] if len(lines) > DIFF_LINES else []
-    return [*(GUTTER + line for line in lines[:DIFF_LINES]), *more]
+    return [*(plain.GUTTER + line for line in lines[:DIFF_LINES]), *more]
 
 
 async def _git(directory: Path, command: tuple[str, ...]) -> str | None:

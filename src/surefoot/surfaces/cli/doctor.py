@@ -31,7 +31,6 @@ from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.words import say
 
 FREE_BYTES = 8 * 1024 * 1024
-OLDEST_SQLITE = (3, 51, 3)
 
 
 @click.command()
@@ -222,6 +221,8 @@ def _space(settings: Settings) -> Check:
 def _sqlite() -> Check:
     """The driver carries its own SQLite; its version begins with that of SQLite."""
     from importlib.metadata import version
+
+    from surefoot.ledger.database import OLDEST_SQLITE
 
     driver = version("apsw")
     sqlite = tuple(int(part) for part in driver.split(".")[:3])

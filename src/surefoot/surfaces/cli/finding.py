@@ -101,9 +101,7 @@ class Finder:
     def _executor(self, receipt: Receipt) -> ExecutorState:
         if receipt.process is not None:
             return self._folders.executor(receipt)  # what was recorded may have ended since
-        known = (receipt.executor or {}).get("state")
-        executor = ExecutorState(known) if known in {s.value for s in ExecutorState} else None
-        return executor or ExecutorState.NOT_PROVEN
+        return recovery.recorded_executor(receipt)
 
     def _as_found(self, receipt: Receipt) -> Receipt:
         """A call whose owner died in it; others as they are."""
