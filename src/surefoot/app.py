@@ -109,14 +109,14 @@ class App:
         continue_newest: bool = False,
         take_over: bool = False,
     ) -> Controller:
-        """Own a session and make it ready; runs no tool and sends nothing.
+        """Own a session and make it ready; runs no tool and sends nothing. A new one gets `ref` as its id.
 
-        Raises `SessionMissing`, `SessionHeld`, `LedgerError`.
+        Raises `SessionMissing`, `SessionHeld`, `LedgerError`, and `UsageError` for an id that is taken.
         """
         session_id = await self._which(ref, new=new, continue_newest=continue_newest)
         # A model that cannot be had must not leave an empty session behind.
         await self.ready()
-        session = await self._own(session_id, take_over=take_over)
+        session = await self._own(session_id, is_new=new, take_over=take_over)
         hooks = SettingsHooks(self.settings.hooks, self.place, session.session_id)
         barrier, people, actions = self._around(session, hooks)
         controller = Controller(session, barrier, people, await self.ready(), actions)
@@ -177,28 +177,33 @@ class App:
         return guarded
 
     async def _which(self, ref: str | None, *, new: bool, continue_newest: bool) -> str | None:
+        if new and ref is not None and ref in {row.session_id for row in await self.ledger.sessions()}:
+            raise UsageError(
+                f"Session {ref} is there already; go on with it, or give another id.",
+                next_command=f"surefoot -r {ref}",
+            )
         if new or (ref is None and not continue_newest):
-            return None
+            return ref
         rows = [row for row in await self.ledger.sessions() if row.status == "ok"]
         if ref is None:
             if not rows:
                 raise SessionMissing(
                     "There is no session to continue in this project yet.", next_command='surefoot "…"'
                 )
-            return await self._newest(rows)
+            return await self.newest(rows)
         return find_session(await self.ledger.sessions(), ref)
 
-    async def _newest(self, rows: Sequence[SessionRow]) -> str:
+    async def newest(self, rows: Sequence[SessionRow]) -> str:
         """The newest session somebody said a word in; a chat that was only opened is nothing to go on with."""
         newest = sorted(rows, key=lambda row: row.changed_ms, reverse=True)
         for row in newest[:NEWEST]:
             entries = await self.ledger.read(row.session_id, limit=FIRST_ENTRIES)
-            if row.calls or any(entry.kind == Kind.USER for entry in entries):
+            if row.calls or any(entry.kind in (Kind.USER, Kind.FORKED) for entry in entries):
                 return row.session_id
         return newest[0].session_id
 
-    async def _own(self, session_id: str | None, *, take_over: bool) -> Session:
-        opening = self._opening() if session_id is None else None
+    async def _own(self, session_id: str | None, *, take_over: bool, is_new: bool = False) -> Session:
+        opening = self._opening() if session_id is None or is_new else None
         wanted = Wanted(session_id, opening=opening, take_over=take_over)
         session = await Session.open(self.ledger, self.scheduler, self.owner, wanted, times=self._times())
         if isinstance(session, Held):
@@ -444,7 +449,7 @@ async def open_app(
         processes = ProcessServer(folder / PROCESSES, limits)
         outer.push_async_callback(processes.close)
         place = dataclasses.replace(
-            find_place(directory),
+            find_place(directory, settings.added_folders),
             classifier_bytes=limits.classifier_bytes,
             classifier_nodes=limits.classifier_nodes,
         )

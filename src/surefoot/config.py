@@ -172,6 +172,8 @@ class Settings:
     """Names of the only tools to offer (`--tools`); None offers all."""
     effort: str | None = None
     """How much the model reasons in this run (`--effort`); None leaves it to the endpoint's own setting."""
+    added_folders: tuple[Path, ...] = ()
+    """Folders beside the project that may be worked in (`--add-dir`), real paths."""
     system_text: tuple[str | None, str | None] = (None, None)
     """Words in the place of our system text, and words behind it (`--system-prompt`, `--append-system-prompt`)."""
     values: Mapping[str, Any] = field(default_factory=dict)
@@ -232,16 +234,13 @@ class _Sum:
 
     def lay(self, path: str, value: Any, origin: Origin) -> None:
         """A higher level replaces a lower one; lists of rules are joined."""
-        if path in UNIONS and origin.source != BUILT_IN:
-            before = self.values.get(path, [])
-            if not before:
-                self.values[path], self.origins[path] = list(value), origin
-                return
-            self.values[path] = [*before, *(rule for rule in value if rule not in before)]
-            sources = f"{self.origins[path].source}, {origin.source}"
-            self.origins[path] = Origin(sources, f"{self.origins[path].where}, {origin.where}")
+        before = self.values.get(path)
+        if path not in UNIONS or origin.source == BUILT_IN or not before:
+            self.values[path], self.origins[path] = value, origin
             return
-        self.values[path], self.origins[path] = value, origin
+        self.values[path] = [*before, *(rule for rule in value if rule not in before)]
+        sources = f"{self.origins[path].source}, {origin.source}"
+        self.origins[path] = Origin(sources, f"{self.origins[path].where}, {origin.where}")
 
 
 def load_settings(

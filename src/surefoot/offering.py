@@ -174,6 +174,17 @@ def declared(settings: Settings, directory: Path) -> list[Tool]:
         return built_in_tools(settings, worker=worker, verifier=FilesVerifier(roots=lambda: place.roots))
 
 
+def readers(settings: Settings, directory: Path) -> list[str]:
+    """Names of the tools on offer that only read, whatever their arguments."""
+    wanted = settings.offered_tools
+    return [
+        tool.name
+        for tool in judged(declared(settings, directory), settings)
+        if isinstance(tool.effect, Effect) and tool.effect.effect_class is EffectClass.READ_ONLY
+        if wanted is None or {tool.name, tool.rule_name, *tool.aliases} & set(wanted)
+    ]
+
+
 def _tool_row(tool: Tool, packs: Sequence[Pack]) -> dict[str, Any]:
     effect = tool.effect
     said = None if callable(effect) else effect.effect_class.value

@@ -74,7 +74,7 @@ def _lines() -> dict[str, Schema]:
                 **_POSITION,
             }
         ),
-        "result": object_of(_result(card)),
+        "result": object_of(_result(card), {"structured_output": {}}),
     }
 
 

@@ -100,6 +100,8 @@ class Tally:
     unknown_outcomes: Sequence[Mapping[str, Any]] = ()
     background: Sequence[Mapping[str, Any]] = ()
     incident: Mapping[str, Any] | None = None
+    structured: Mapping[str, Any] = field(default_factory=dict)
+    """Under `structured_output` the final answer as a value, where a form was asked for (UX-37)."""
     on_disk: bool = False
     """Whether the session can really be resumed (UX-33)."""
 
@@ -124,6 +126,7 @@ def result_document(ending: Ending, tally: Tally) -> dict[str, Any]:
         "unknown_outcomes": list(tally.unknown_outcomes),
         "background": list(tally.background),
         "incident": tally.incident,
+        **tally.structured,
         "exit_code": exit_code(ending),
         "resume_command": resume,
         "schema_version": SCHEMA_VERSION,

@@ -158,6 +158,14 @@ LINES: Mapping[str, tuple[str, str]] = {
     "no settings files yet": ("还没有设置文件", "還沒有設定檔案"),
     "forked: {forked}": ("已复制为：{forked}", "已複製為：{forked}"),
     "go on: {command}": ("继续：{command}", "繼續：{command}"),
+    "Nothing of this run is kept: no receipts, no resume, no card after a kill. Only readers are offered.": (
+        "这次运行什么都不保留：没有凭据，不能继续，被终止后也没有卡片。只提供读取的工具。",
+        "這次執行什麼都不保留：沒有憑據，不能繼續，被終止後也沒有卡片。只提供讀取的工具。",
+    ),
+    "Line {number} of standard input is no message of a user; it is left out.": (
+        "标准输入第 {number} 行不是用户的消息，已略过。",
+        "標準輸入第 {number} 行不是使用者的訊息，已略過。",
+    ),
     "Nothing came on standard input; going on with the prompt alone.": (
         "标准输入没有内容，只用提示词继续。",
         "標準輸入沒有內容，只用提示詞繼續。",

@@ -18,6 +18,26 @@ HELP: Mapping[str, tuple[str, str]] = {
         "執行一條提示詞到結束，不提問。",
     ),
     "What is printed.": ("输出的格式。", "輸出的格式。"),
+    "stream-json: messages on standard input, one JSON line each, each a turn.": (
+        "stream-json：从标准输入读消息，每行一个 JSON，每条一轮。",
+        "stream-json：從標準輸入讀訊息，每行一個 JSON，每則一輪。",
+    ),
+    "The final answer must be JSON that fits this schema.": (
+        "最终回答必须是符合此模式的 JSON。",
+        "最終回答必須是符合此綱要的 JSON。",
+    ),
+    "The id of a new session; a UUID will do.": (
+        "新会话的编号；可以是 UUID。",
+        "新工作階段的編號；可以是 UUID。",
+    ),
+    "With -p: keep nothing of the run on disk; only tools that read are offered.": (
+        "与 -p 一起用：不在磁盘上保留任何内容；只提供读取的工具。",
+        "與 -p 一起用：不在磁碟上保留任何內容；只提供讀取的工具。",
+    ),
+    "Work in this folder too; may stand several times.": (
+        "也在这个文件夹中工作；可多次给出。",
+        "也在這個資料夾中工作；可多次給出。",
+    ),
     "Go on with the newest session here.": ("继续这里最新的会话。", "繼續這裡最新的工作階段。"),
     "Go on with this session.": ("继续这个会话。", "繼續這個工作階段。"),
     "With -c or -r: go on in a copy; the session itself stays as it is.": (

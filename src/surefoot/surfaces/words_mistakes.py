@@ -324,6 +324,62 @@ MISTAKES: Mapping[str, tuple[str, str]] = {
         "{flag} {name} 无法作为 UTF-8 文本读取。",
         "{flag} {name} 無法作為 UTF-8 文字讀取。",
     ),
+    "--session-id {text} must be a UUID, or ses_ and 26 letters and digits as surefoot writes ids.": (
+        "--session-id {text} 必须是 UUID，或 surefoot 写法的 ses_ 加 26 个字母和数字。",
+        "--session-id {text} 必須是 UUID，或 surefoot 寫法的 ses_ 加 26 個字母和數字。",
+    ),
+    "--session-id names a new session; with -c or -r there is one already.": (
+        "--session-id 为新会话指定编号；用 -c 或 -r 时会话已经存在。",
+        "--session-id 為新工作階段指定編號；用 -c 或 -r 時工作階段已經存在。",
+    ),
+    "Session {session} is there already; go on with it, or give another id.": (
+        "会话 {session} 已经存在；请继续它，或换一个编号。",
+        "工作階段 {session} 已經存在；請繼續它，或換一個編號。",
+    ),
+    "--no-session-persistence keeps no session: it goes without -c, -r and -n.": (
+        "--no-session-persistence 不保留会话，不能与 -c、-r 或 -n 同用。",
+        "--no-session-persistence 不保留工作階段，不能與 -c、-r 或 -n 同用。",
+    ),
+    "{flag} belongs to a run without questions: add -p.": (
+        "{flag} 用于不提问的运行：请加上 -p。",
+        "{flag} 用於不提問的執行：請加上 -p。",
+    ),
+    "--input-format stream-json needs --output-format stream-json: each message has its answer.": (
+        "--input-format stream-json 需要 --output-format stream-json：每条消息都有各自的回答。",
+        "--input-format stream-json 需要 --output-format stream-json：每則訊息都有各自的回答。",
+    ),
+    "--add-dir {folder} is no folder.": (
+        "--add-dir {folder} 不是文件夹。",
+        "--add-dir {folder} 不是資料夾。",
+    ),
+    "--json-schema is no valid JSON schema at {place}.": (
+        "--json-schema 在 {place} 处不是有效的 JSON Schema。",
+        "--json-schema 在 {place} 處不是有效的 JSON Schema。",
+    ),
+    "--json-schema points to {place}; references may only lead into the schema itself.": (
+        "--json-schema 指向 {place}；引用只能指向该模式自身之内。",
+        "--json-schema 指向 {place}；參照只能指向該綱要自身之內。",
+    ),
+    "Line {number} of standard input holds more than 8 MiB.": (
+        "标准输入第 {number} 行超过 8 MiB。",
+        "標準輸入第 {number} 行超過 8 MiB。",
+    ),
+    "Line {number} of standard input is not valid JSON.": (
+        "标准输入第 {number} 行不是有效的 JSON。",
+        "標準輸入第 {number} 行不是有效的 JSON。",
+    ),
+    "Line {number} of standard input must be a JSON object.": (
+        "标准输入第 {number} 行必须是 JSON 对象。",
+        "標準輸入第 {number} 行必須是 JSON 物件。",
+    ),
+    "Line {number} of standard input has no words: message.content must be a text or a list of text blocks.": (
+        "标准输入第 {number} 行没有文字：message.content 必须是文本或文本块的列表。",
+        "標準輸入第 {number} 行沒有文字：message.content 必須是文字或文字區塊的清單。",
+    ),
+    "The final answer does not fit the JSON schema: {faults}.": (
+        "最终回答不符合 JSON Schema：{faults}。",
+        "最終回答不符合 JSON Schema：{faults}。",
+    ),
     "--output-last-message {file} is no place for a file.": (
         "--output-last-message {file} 不能放文件。",
         "--output-last-message {file} 不能放檔案。",

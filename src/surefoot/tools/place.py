@@ -17,12 +17,13 @@ _SCP_LIKE = re.compile(r"^(?:[^@/\s]+@)?([A-Za-z0-9.-]+):(?!//)(.+)$")
 _SECTION = re.compile(r'^remote "(.+)"$')
 
 
-def find_place(directory: Path) -> Place:
-    """The place of a directory; its write roots are its repository, or itself outside of one."""
+def find_place(directory: Path, added: tuple[Path, ...] = ()) -> Place:
+    """The place of a directory; its write roots are its repository, or itself outside of one, and what is added."""
     real = directory.resolve()
     work_tree = find_work_tree(real)
     remotes = {} if work_tree is None else read_remotes(work_tree)
-    return Place(directory=real, roots=(work_tree or real,), work_tree=work_tree, remotes=remotes)
+    roots = tuple(dict.fromkeys([work_tree or real, *added]))
+    return Place(directory=real, roots=roots, work_tree=work_tree, remotes=remotes)
 
 
 def find_work_tree(directory: Path) -> Path | None:

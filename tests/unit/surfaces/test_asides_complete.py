@@ -75,6 +75,11 @@ PUT_TOGETHER = {
 
 NOT_FOR_PEOPLE = {
     "Look only, and change nothing": "an instruction for the model",
+    "Your final answer": "what a model is told of the form of its answer",
+    "\nGive the corrected JSON value": "the same",
+    "it is not JSON: {}": "a fault of an answer, for the model and in `result`",
+    "the schema cannot be followed: {}": "the same",
+    "{} is no JSON number": "the same",
     "The whole result is stored as {}.": "what the model is given for a call",
     "surefoot session export, schema_version {}": "title of a JSON schema",
     "surefoot output: one line, schema_version {}": "title of a JSON schema",

@@ -18,10 +18,10 @@ from typing import Any
 from surefoot import __version__
 from surefoot.core.model import Notice
 from surefoot.core.turns import StopCause
-from surefoot.errors import SessionHeld, SurefootError
+from surefoot.errors import SessionHeld, SurefootError, UsageError
 from surefoot.runtime.permission import EDITS
 from surefoot.surfaces import incident_card, notices, plain, verdict, view
-from surefoot.surfaces.cli import running
+from surefoot.surfaces.cli import conversing, running
 from surefoot.surfaces.cli.naming import name_of
 from surefoot.surfaces.cli.output import complain, forget_output, say_json, say_lines
 from surefoot.surfaces.cli.run_inputs import write_last
@@ -53,6 +53,9 @@ class _Run:
     ending: verdict.Ending = field(default_factory=verdict.Ending)
     tally: verdict.Tally = field(default_factory=verdict.Tally)
     controller: Any = None
+    _began: float = 0.0
+    _answered: dict[str, Any] | None = None
+    """The document of a turn that another message may follow; None while a turn is on."""
     _signal: int | None = None
     _timed_out: bool = False
     _reader_gone: bool = False
@@ -63,11 +66,15 @@ class _Run:
     _name: str | None = None
     """How people name the session: its name, or its short id."""
     _told: dict[str, str] = field(default_factory=dict)
+    _until: float | None = None
+    """When `--timeout` ends this run, by the monotonic clock."""
+    _halted: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when no message more is to be waited for."""
     _early: list[Notice] | None = field(default_factory=list)
     """Notices of the opening; None once the first line is printed."""
 
     async def whole(self) -> int:
-        began = time.monotonic()
+        self._began = time.monotonic()
         self._watch_signals()
         try:
             await self._session()
@@ -79,7 +86,7 @@ class _Run:
         except BrokenPipeError:
             self._reader_gone = True
         self._add_what_happened_outside()
-        self.tally.duration_ms = round((time.monotonic() - began) * 1000)
+        self.tally.duration_ms = round((time.monotonic() - self._began) * 1000)
         return self._finish()
 
     def _watch_signals(self) -> None:
@@ -93,6 +100,7 @@ class _Run:
         self._stop()
 
     def _stop(self) -> None:
+        self._halted.set()
         if self.controller is None:
             task = asyncio.current_task()
             if task is not None:
@@ -115,18 +123,21 @@ class _Run:
             self.controller = opened.controller
             self._name = await name_of(opened.app, opened.controller.session_id)
             self.tally.session_id = opened.controller.session_id
-            self.tally.on_disk = True
+            self.tally.on_disk = self.wish.kept
             self._line(self._init(opened.controller))
             early, self._early = self._early or [], None
             for notice in early:
                 self._notice(notice)
+            if self.wish.timeout_seconds is not None:
+                self._until = time.monotonic() + self.wish.timeout_seconds
             if self._signal is None and await self._may_begin(opened):
-                await self._turn(opened.controller)
+                await self._turns(opened)
             if self._stopping is not None:
                 await self._stopping
             if self.ending.history_refused:
                 self._tell_refusal(await opened.controller.incidents.card() or {})
-            self._look_at_the_end(running.Desk(opened.app, opened.controller).snapshot())
+            if self._answered is None:
+                self._look_at_the_end(running.Desk(opened.app, opened.controller).snapshot())
 
     async def _may_begin(self, opened: running.Opened) -> bool:
         """With an undecided call, `on_unknown = "stop"` asks no model (UX-36)."""
@@ -164,15 +175,79 @@ class _Run:
         complain([*lines, *(line for line in (again, allowed) if line)])
         self._say_background(resumed.get("background") or ())
 
-    async def _turn(self, controller: Any) -> None:
-        prompt = self.wish.prompt
+    async def _turns(self, opened: running.Opened) -> None:
+        """The turn of the prompt; then one for each message of standard input, as long as it is open."""
+        controller, wish = opened.controller, self.wish
+        if not wish.conversing:
+            await self._turn(controller, wish.prompt)
+            await self._fit_form(controller)
+            return
+        incoming = conversing.Incoming(lambda told: complain([translated(told, wish.look.language)]))
+        prompt: str | None = wish.prompt if wish.prompt.strip() else await self._next(incoming)
+        if prompt is None and not self._halted.is_set():
+            raise UsageError("There is no prompt: give one as an argument or on standard input.")
+        while prompt is not None:
+            await self._turn(controller, prompt)
+            await self._fit_form(controller)
+            if self._halted.is_set():
+                return
+            self._look_at_the_end(running.Desk(opened.app, controller).snapshot())
+            self.tally.duration_ms = round((time.monotonic() - self._began) * 1000)
+            self._answered = verdict.result_document(self.ending, self.tally)
+            self._line(self._answered)
+            if self.tally.unknown_outcomes and wish.settings.recovery.on_unknown == "stop":
+                return  # no request more until somebody decided (UX-36)
+            prompt = await self._next(incoming)
+
+    async def _next(self, incoming: conversing.Incoming) -> str | None:
+        """The words of the next message; None at their end, or when the run is to end."""
+        coming = asyncio.ensure_future(incoming.next())
+        halted = asyncio.ensure_future(self._halted.wait())
+        done, _ = await asyncio.wait(
+            {coming, halted}, timeout=self._left(), return_when=asyncio.FIRST_COMPLETED
+        )
+        if not done:
+            self._timed_out = True
+            self._stop()
+        for task in (coming, halted):
+            task.cancel()
+        return coming.result() if coming in done and not self._halted.is_set() else None
+
+    def _left(self) -> float | None:
+        return None if self._until is None else max(0.0, self._until - time.monotonic())
+
+    async def _fit_form(self, controller: Any) -> None:
+        """Hold the final answer against `--json-schema`; the model is asked once more, and then it counts (UX-37)."""
+        form = self.wish.form
+        if form is None:
+            return
+        for again in (True, False):
+            if verdict.exit_code(self.ending) or self._halted.is_set():
+                return
+            judged = form.judge(self.tally.text)
+            if not judged.faults:
+                self.tally.text = judged.text()
+                self.tally.structured = {"structured_output": judged.value}
+                return
+            if again:
+                before = self.tally.num_turns
+                await self._turn(controller, form.again(judged))
+                self.tally.num_turns += before
+        faults = "; ".join(judged.faults)
+        self.tally.text, self._error = (
+            "",
+            SurefootError(f"The final answer does not fit the JSON schema: {faults}."),
+        )
+        self.ending = replace(self.ending, failed=True, reason=self._error.message)
+
+    async def _turn(self, controller: Any, prompt: str) -> None:
+        self._answered, self.tally.structured = None, {}
         work = controller.submit(prompt) if prompt.strip() else controller.go_on()
         task = asyncio.ensure_future(work)
         if self.wish.output == "text" and self.wish.settings.chosen().endpoint.embedded:
             self._asked_at = time.monotonic()
             complain([say("small_model_reads", self.wish.look.language)])
-        limit = self.wish.timeout_seconds
-        done, _ = await asyncio.wait({task}, timeout=limit)
+        done, _ = await asyncio.wait({task}, timeout=self._left())
         if not done:
             self._timed_out = True
             self._stop()
@@ -352,7 +427,7 @@ class _Run:
         if self.wish.output == "text":
             if self.tally.text:
                 say_lines([self.tally.text])
-        else:
+        elif self._answered is None or {**document, "duration_ms": 0} != {**self._answered, "duration_ms": 0}:
             say_json(document)
         if document["exit_code"]:
             complain([self._why(document)])

@@ -7,10 +7,12 @@ flag says otherwise (`config`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from surefoot.core.canonical import is_id, make_id
 from surefoot.errors import SettingsError, UsageError
 from surefoot.surfaces.cli.output import complain
 from surefoot.surfaces.cli.tongue import language_here
@@ -58,6 +60,43 @@ def words_of(text: str | None, file: str | None, flag: str) -> str | None:
     if text is not None and file is not None:
         raise UsageError(f"Give {flag} or {flag}-file, not both.")
     return text if file is None else _text(_file(file, f"{flag}-file"), f"{flag}-file").strip("\n")
+
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+
+
+def schema_text(given: str) -> dict[str, Any]:
+    """The JSON object of `--json-schema FILE|JSON`. Raises `UsageError`, `SettingsError`."""
+    flag = "--json-schema"
+    if given.lstrip().startswith("{"):
+        return _parsed(given, flag)
+    return _parsed(_text(_file(given, flag), flag), given)
+
+
+def session_of(reference: str) -> str:
+    """A reference to a session; a UUID is the id whose bits it has, anything else stays as it is."""
+    if not _UUID.fullmatch(reference):
+        return reference
+    number = int(reference.replace("-", ""), 16)
+    return make_id("ses", number >> 80, number & ((1 << 80) - 1))
+
+
+def new_session_id(given: str) -> str:
+    """The full id of `--session-id`. Raises `UsageError`."""
+    found = session_of(given)
+    if not is_id(found, "ses"):
+        raise UsageError(
+            f"--session-id {given!r} must be a UUID, or ses_ and 26 letters and digits as surefoot writes ids."
+        )
+    return found
+
+
+def folders_of(given: tuple[str, ...]) -> tuple[Path, ...]:
+    """The folders of `--add-dir`, as they really lie. Raises `UsageError`."""
+    for one in given:
+        if not Path(one).expanduser().is_dir():
+            raise UsageError(f"--add-dir {one!r} is no folder.")
+    return tuple(Path(one).expanduser().resolve() for one in given)
 
 
 def check_target(file: str | None) -> Path | None:

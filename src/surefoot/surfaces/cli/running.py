@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import getpass
+import tempfile
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -114,9 +115,11 @@ async def opened(
     `later` leaves a new session to `begin`. `on_notice` is told every notice of the session, those
     of its opening too, and the ends of background commands as long as this is open.
     """
-    async with wiring.open_app(
-        wish.settings, directory=wish.directory, asker=asker, on_notice=on_notice
-    ) as app:
+    async with AsyncExitStack() as stack:
+        settings, parts = (wish.settings, None) if wish.kept else _unkept(wish, stack)
+        app = await stack.enter_async_context(
+            wiring.open_app(settings, directory=wish.directory, asker=asker, on_notice=on_notice, parts=parts)
+        )
         made = Opened(app, wish, resumed=wish.go_on or wish.resume is not None)
         if later and not made.resumed:
             await app.ready()
@@ -132,6 +135,19 @@ async def opened(
             await made.leave()
 
 
+def _unkept(wish: Wish, stack: AsyncExitStack) -> tuple[Settings, wiring.Parts]:
+    """A ledger in memory, and for files of the moment a folder that goes with the run."""
+    from surefoot.ledger.memory import MemoryLedger
+
+    async def engine(folder: Path, *, lease_seconds: float | None = None) -> MemoryLedger:
+        return MemoryLedger()
+
+    folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="surefoot-"))
+    places = replace(wish.settings.places, ledgers=Path(folder))
+    places.ledger_folder(wish.directory).mkdir(parents=True, mode=0o700)
+    return replace(wish.settings, places=places), wiring.Parts(engine=engine)
+
+
 async def _session(app: Any, wish: Wish) -> Any:
     """The session, or a copy of it; waits for its holder as long as `--wait` says."""
     if wish.fork:  # a copy needs no ownership of what it copies, so nobody is waited for
@@ -140,7 +156,7 @@ async def _session(app: Any, wish: Wish) -> Any:
     while True:
         try:
             return await app.session(
-                wish.resume or None,
+                wish.resume or wish.session_id,
                 new=not wish.go_on and wish.resume is None,
                 continue_newest=wish.go_on or wish.resume == "",
             )
@@ -158,7 +174,7 @@ async def _newest(app: Any) -> str:
     rows = [row for row in await app.sessions() if row.status == "ok"]
     if not rows:
         raise SessionMissing("There is no session to copy in this project yet.", next_command='surefoot "…"')
-    return str(max(rows, key=lambda row: row.changed_ms).session_id)
+    return str(await app.newest(rows))
 
 
 def _ask_to_take_over(app: Any, held: SessionHeld) -> None:

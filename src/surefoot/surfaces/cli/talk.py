@@ -20,14 +20,24 @@ import click
 from surefoot.errors import UsageError
 from surefoot.surfaces.cli import completing
 from surefoot.surfaces.cli.output import Look, complain, confirmed, is_person_here, look_here, say_lines
-from surefoot.surfaces.cli.run_inputs import check_target, joined, settings_of, words_of
+from surefoot.surfaces.cli.run_inputs import (
+    check_target,
+    folders_of,
+    joined,
+    new_session_id,
+    session_of,
+    settings_of,
+    words_of,
+)
 from surefoot.surfaces.cli.tongue import language_here
 from surefoot.surfaces.phrases import translated
 
 if TYPE_CHECKING:
     from surefoot.config import Settings
+    from surefoot.surfaces.cli.final_answer import AnswerForm
 
 FORMATS = ("text", "json", "stream-json")
+INPUT_FORMATS = ("text", "stream-json")
 FIRST_INPUT_SECONDS = 3.0
 INPUT_BYTES = 8 * 1024 * 1024
 
@@ -57,6 +67,14 @@ class Wish:
     """Whether `stream-json` has the pieces of a reply as they come."""
     last_message: Path | None = None
     """A file for the final answer."""
+    session_id: str | None = None
+    """The id of a new session."""
+    kept: bool = True
+    """False: the ledger is in memory and is gone with the run."""
+    conversing: bool = False
+    """Whether standard input brings messages, one line each, as long as it is open."""
+    form: AnswerForm | None = None
+    """What the final answer must fit."""
 
 
 def _version(ctx: click.Context, option: click.Parameter, given: bool) -> None:
@@ -73,16 +91,23 @@ def _options(command: Any) -> Any:
     flags = [
         click.argument("words", nargs=-1),
         click.option("--output-format", "output", type=choice(FORMATS), default="text", help="What is printed."),
+        click.option("--input-format", "input_format", type=choice(INPUT_FORMATS), default="text",
+                     help="stream-json: messages on standard input, one JSON line each, each a turn."),
         click.option("--include-partial-messages", "partial", is_flag=True,
                      help="With stream-json: the pieces of a reply as they come."),
         click.option("-o", "--output-last-message", "last_message", metavar="FILE",
                      help="Write the final answer to a file as well."),
+        click.option("--json-schema", "json_schema", metavar="FILE|JSON",
+                     help="The final answer must be JSON that fits this schema."),
         click.option("-c", "--continue", "go_on", is_flag=True, help="Go on with the newest session here."),
         click.option("-r", "--resume", metavar="[REF]", help="Go on with this session.",
                      shell_complete=completing.sessions),
         click.option("--fork-session", "fork", is_flag=True,
                      help="With -c or -r: go on in a copy; the session itself stays as it is."),
         click.option("-n", "--name", metavar="NAME", help="Name of a new session."),
+        click.option("--session-id", "session_id", metavar="ID", help="The id of a new session; a UUID will do."),
+        click.option("--no-session-persistence", "not_kept", is_flag=True,
+                     help="With -p: keep nothing of the run on disk; only tools that read are offered."),
         click.option("--wait", "wait", metavar="SECONDS",
                      help="Wait while another process holds the session."),
         click.option("--take-over", is_flag=True, help="Take a held session over; asks at a terminal."),
@@ -110,6 +135,8 @@ def _options(command: Any) -> Any:
         click.option("--timeout", "timeout", metavar="DURATION", help="End the run after 90s, 10m or 2h."),
         click.option("-C", "--cd", "directory", type=click.Path(exists=True, file_okay=False), metavar="DIR",
                      help="Work in this directory."),
+        click.option("--add-dir", "added", multiple=True, metavar="DIR",
+                     help="Work in this folder too; may stand several times."),
         click.option("--color", "colour", type=choice(["auto", "always", "never"]), default="auto",
                      help="Whether colour is written; NO_COLOR counts for auto."),
         click.option("--plain", is_flag=True, help="No boxes drawn over, no colour, no redraw."),
@@ -167,29 +194,22 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
     """Settings and prompt of a command line; asks for trust only on a terminal in a chat (UX-23)."""
     if flags["directory"]:
         os.chdir(flags["directory"])
+    _refuse_together(flags, printing=printing)
+    if flags["resume"]:
+        flags = {**flags, "resume": session_of(flags["resume"])}
     directory = Path.cwd()
     if not printing:
         _ask_for_trust(directory)
-    from surefoot.config import (
-        load_settings,
-        read_instructions,
-    )  # not for the help text, which is answered at once
-    from surefoot.settings_files import untold
-
-    said = _as_settings(flags)
-    _refuse_wrong(said)
-    said = joined(settings_of(flags["more_settings"]), said)
-    settings = replace(load_settings(said, os.environ, directory), system_text=_system_text(flags))
-    if flags["offered"]:
-        settings = replace(settings, offered_tools=tuple(rules_of(flags["offered"])))
-    if flags["effort"]:
-        settings = replace(settings, effort=flags["effort"])
+    settings = _settings_of(flags, directory)
     look = look_here(settings.language, plain_flag=flags["plain"], colour=flags["colour"])
     if flags["go_on"] or flags["resume"] is not None:
         from surefoot.surfaces.cli.resumed import as_before  # nothing else reads a ledger before it is opened
 
         settings, told = as_before(settings, flags, look.language)
         complain(told)
+    from surefoot.config import read_instructions  # not for the help text, which is answered at once
+    from surefoot.settings_files import untold
+
     not_told = untold(read_instructions(directory, settings.places))
     warnings = [*settings.warnings, *not_told, *_unmatched(settings, directory)]
     complain(translated(one, look.language) for one in warnings)
@@ -198,8 +218,13 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
             "--fork-session copies a session: say which with -r REF, or -c for the newest.",
             next_command="surefoot session list",
         )
+    form, settings = _with_form(flags["json_schema"], settings)
+    if flags["not_kept"]:
+        settings = _reading_only(settings, directory)
+        complain([translated(NOT_KEPT, look.language)])
     prompt = " ".join(flags["words"])
-    if printing:
+    conversing = flags["input_format"] == "stream-json"
+    if printing and not conversing:
         prompt = _with_input(prompt)
         if not prompt.strip() and not (flags["go_on"] or flags["resume"] is not None):
             raise UsageError("There is no prompt: give one as an argument or on standard input.")
@@ -220,7 +245,73 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
         verbose=flags["verbose"],
         partial=flags["partial"],
         last_message=check_target(flags["last_message"]),
+        session_id=None if flags["session_id"] is None else new_session_id(flags["session_id"]),
+        kept=not flags["not_kept"],
+        conversing=conversing,
+        form=form,
     )
+
+
+NOT_KEPT = (
+    "Nothing of this run is kept: no receipts, no resume, no card after a kill. Only readers are offered."
+)
+"""What `--no-session-persistence` gives up, said before anything runs."""
+
+
+def _refuse_together(flags: dict[str, Any], *, printing: bool) -> None:
+    """Flags that mean nothing where they stand. Raises `UsageError`."""
+    goes_on = flags["go_on"] or flags["resume"] is not None
+    if flags["session_id"] is not None and goes_on:
+        raise UsageError("--session-id names a new session; with -c or -r there is one already.")
+    if flags["not_kept"] and (goes_on or flags["name"]):
+        raise UsageError("--no-session-persistence keeps no session: it goes without -c, -r and -n.")
+    if not printing:
+        alone = {"--no-session-persistence": "not_kept", "--json-schema": "json_schema"}
+        given = [flag for flag, name in alone.items() if flags[name]]
+        given += ["--input-format stream-json"] if flags["input_format"] != "text" else []
+        if given:
+            raise UsageError(f"{given[0]} belongs to a run without questions: add -p.")
+    if flags["input_format"] == "stream-json" and flags["output"] != "stream-json":
+        raise UsageError(
+            "--input-format stream-json needs --output-format stream-json: each message has its answer."
+        )
+
+
+def _settings_of(flags: dict[str, Any], directory: Path) -> Settings:
+    """What the settings and the flags above them say. Raises `UsageError`, `SettingsError`."""
+    from surefoot.config import load_settings
+
+    said = _as_settings(flags)
+    _refuse_wrong(said)
+    said = joined(settings_of(flags["more_settings"]), said)
+    return replace(
+        load_settings(said, os.environ, directory),
+        system_text=_system_text(flags),
+        offered_tools=tuple(rules_of(flags["offered"])) or None,
+        added_folders=folders_of(flags["added"]),
+        effort=flags["effort"] or None,
+    )
+
+
+def _with_form(given: str | None, settings: Settings) -> tuple[AnswerForm | None, Settings]:
+    """The form of `--json-schema`, and settings whose system text asks the model for it."""
+    if given is None:
+        return None, settings
+    from surefoot.surfaces.cli.final_answer import AnswerForm  # its validator is heavy to load
+
+    form = AnswerForm(given)
+    ours, more = settings.system_text
+    behind = "\n\n".join(part for part in (more, form.wish()) if part)
+    return form, replace(settings, system_text=(ours, behind))
+
+
+def _reading_only(settings: Settings, directory: Path) -> Settings:
+    """The same settings with nothing on offer but tools that only read, those of a provider left out."""
+    from surefoot.offering import readers
+
+    endpoints = {name: replace(one, hosted_tools=()) for name, one in settings.endpoints.items()}
+    names = readers(settings, directory)
+    return replace(settings, endpoints=endpoints, offered_tools=tuple(names))
 
 
 def _system_text(flags: dict[str, Any]) -> tuple[str | None, str | None]:
