@@ -325,6 +325,7 @@ def test_case_a22_a_slow_receiver_past_the_limit_is_unknown_and_a_repetition_is_
     ended = site.run(prompts=("go",), limit_seconds=2.0)
     site.equipment.sink.switch(reply="now")
     site.equipment.sink.release()
+    until(lambda: effects(site) == 1)
     assert told(ended) == [("unknown", "time_limit"), ("not_started", "fenced")] and effects(site) == 1
     assert "its end is not known" in ended.report["said"][1]
 

@@ -17,6 +17,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -34,6 +35,7 @@ from surefoot.runtime.controller import Controller, TurnEnd
 from surefoot.runtime.live import Changed, Looked, Refused
 from surefoot.runtime.people import Answer, PermissionAnswer, PermissionQuestion, Question
 from surefoot.runtime.requests import Caller
+from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Tool
 from surefoot.testing.faults import (
     KillingLedger,
@@ -106,7 +108,7 @@ class ChildSpec:
     answers: tuple[str, ...] | None = None
     """None is an unattended run. Else a person is there who gives these answers, then waits for ever."""
     limit_seconds: float | None = None
-    """Time limit of the sink's tools."""
+    """Time limit of the sink's tools; it is counted from the moment a request of theirs has been written."""
     press_first: bool = False
     """Press the actions before anything else."""
     rewrite: str = ""
@@ -168,13 +170,36 @@ class SinkVerifier:
         return Observation("absent", Grade.PROOF, fenced=fenced, summary="no effect under this key")
 
 
-def sink_tools(spec: ChildSpec, seams: Seams) -> list[Tool]:
+class LimitsFromSending(Scheduler):
+    """Counts the time limit of a sink's tool from its first written request: a slow machine proves nothing."""
+
+    def __init__(self, limit_seconds: float | None) -> None:
+        super().__init__()
+        self._limit_seconds = limit_seconds
+        self.sent = threading.Event()
+
+    def call_later(self, seconds: float, work: Callable[[], object]) -> asyncio.TimerHandle:
+        if seconds != self._limit_seconds:
+            return super().call_later(seconds, work)
+
+        def look() -> None:
+            if self.sent.is_set():
+                super(LimitsFromSending, self).call_later(seconds, work)
+            else:
+                super(LimitsFromSending, self).call_later(0.01, look)
+
+        return super().call_later(0, look)
+
+
+def sink_tools(spec: ChildSpec, seams: Seams, limits: LimitsFromSending) -> list[Tool]:
     """The four tools of the sink, each with the seams K3 and K4 around its effect."""
     kinds = {**SINK_TOOLS, **{name: EffectClass(word) for name, word in spec.declared.items()}}
-    return [_sink_tool(name, kind, spec, seams) for name, kind in kinds.items()]
+    return [_sink_tool(name, kind, spec, seams, limits) for name, kind in kinds.items()]
 
 
-def _sink_tool(name: str, kind: EffectClass, spec: ChildSpec, seams: Seams) -> Tool:
+def _sink_tool(
+    name: str, kind: EffectClass, spec: ChildSpec, seams: Seams, limits: LimitsFromSending
+) -> Tool:
     url = spec.sink_url
     looks = spec.verify and kind is not EffectClass.READ_ONLY
 
@@ -184,7 +209,8 @@ def _sink_tool(name: str, kind: EffectClass, spec: ChildSpec, seams: Seams) -> T
                 return f"the sink holds {json.load(reply)['count']} effects"
         seams.reach(f"tool[{name}].before_effect")
         try:
-            post(f"{url}/effect", {"label": arguments["label"], "key": live.idempotency_key})
+            effect = {"label": arguments["label"], "key": live.idempotency_key}
+            post(f"{url}/effect", effect, sent=limits.sent.set)
         except urllib.error.HTTPError as error:
             raise ToolError(f"the sink answered {error.code}", effect_trace="none", kind="refused") from None
         except OSError as error:
@@ -224,9 +250,11 @@ async def run(spec: ChildSpec) -> dict[str, Any]:
     """Do what the spec says; the answer is the report."""
     faults = Faults(spec)
     seams = faults.seams
+    limits = LimitsFromSending(spec.limit_seconds)
     parts = Parts(
         engine=faults.engine,
-        tools=sink_tools(spec, seams) if spec.sink_url else (),
+        scheduler=limits,
+        tools=sink_tools(spec, seams, limits) if spec.sink_url else (),
         ledger=lambda ledger: KillingLedger(ledger, seams),
         each_tool=lambda tool: seamed(tool, seams),
         hooks=[PayingHook(spec, faults)] if spec.hook else (),

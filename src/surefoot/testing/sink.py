@@ -16,6 +16,7 @@ As a program: `python -m surefoot.testing.sink --port 0 --file F` prints its URL
 from __future__ import annotations
 
 import argparse
+import http.client
 import json
 import os
 import select
@@ -26,7 +27,7 @@ import threading
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -334,11 +335,26 @@ class Sink:
             return dict(json.load(reply))
 
 
-def post(url: str, value: dict[str, Any], *, seconds: float = 30.0) -> dict[str, Any]:
-    """Post JSON and read the JSON answer; an error status raises `urllib.error.HTTPError`."""
+def post(
+    url: str, value: dict[str, Any], *, seconds: float = 30.0, sent: Callable[[], object] = lambda: None
+) -> dict[str, Any]:
+    """Post JSON and read the JSON answer; an error status raises `urllib.error.HTTPError`.
+
+    `sent` is called once the request has been written, before any answer is awaited.
+    """
+
+    class Line(http.client.HTTPConnection):
+        def getresponse(self) -> http.client.HTTPResponse:
+            sent()
+            return super().getresponse()
+
+    class Opens(urllib.request.HTTPHandler):
+        def http_open(self, request: urllib.request.Request) -> http.client.HTTPResponse:
+            return self.do_open(Line, request)
+
     request = urllib.request.Request(url, json.dumps(value).encode(), {"content-type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=seconds) as reply:
+        with urllib.request.build_opener(Opens).open(request, timeout=seconds) as reply:
             return dict(json.load(reply))
     except urllib.error.HTTPError as error:
         error.close()
