@@ -440,7 +440,7 @@ async def open_app(
     limits = _limits(settings)
     folder = settings.places.ledger_folder(directory)
     async with AsyncExitStack() as outer:
-        ledger = given.ledger(await given.engine(folder, lease_seconds=limits.lease_seconds))
+        ledger = given.ledger(await given.engine(folder, limits=limits))
         outer.push_async_callback(ledger.close)
         owner, lock = this_process(folder / OWNERS)
         outer.callback(lock.close)

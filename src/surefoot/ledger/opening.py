@@ -14,8 +14,10 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from surefoot.core.limits import Limits
 from surefoot.errors import LedgerDamaged, LedgerError, SessionMissing
 from surefoot.ledger import places
+from surefoot.ledger.ballast import Room
 from surefoot.ledger.clock import Clock
 from surefoot.ledger.gate import watch_stop_signal
 from surefoot.ledger.reader import Reader
@@ -31,11 +33,12 @@ async def open_ledger(
     create: bool = True,
     clock: Clock | None = None,
     tuning: Tuning | None = None,
-    lease_seconds: float | None = None,
+    limits: Limits | None = None,
 ) -> SqliteLedger:
     """Open the ledger in `folder`, which is made when `create` is set and nothing is there.
 
-    `lease_seconds` is how long a claim lasts until its first renewal, in place of what `tuning` says.
+    `limits` are the owner's, in place of what `tuning` says: how long a claim lasts until its first renewal, how
+    long the gate is waited for, how much must be free on the disk and is kept for the end of a call.
 
     Raises:
         SessionMissing: absent, and not to be made.
@@ -50,8 +53,13 @@ async def open_ledger(
     from surefoot.ledger.sqlite import SqliteLedger, Tuning
 
     chosen = tuning or Tuning()
-    if lease_seconds is not None:
-        chosen = dataclasses.replace(chosen, lease_seconds=lease_seconds)
+    if limits is not None:
+        chosen = dataclasses.replace(
+            chosen,
+            room=Room(limits.free_bytes, limits.ballast_bytes),
+            gate_wait_seconds=limits.gate_wait_seconds,
+            lease_seconds=limits.lease_seconds,
+        )
     watch_stop_signal()
 
     def work() -> SqliteLedger:

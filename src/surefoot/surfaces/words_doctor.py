@@ -69,7 +69,7 @@ CHECKS: Mapping[str, tuple[str, str]] = {
     "the ledger lies on a network file system": ("账本位于网络文件系统上", "帳本位於網路檔案系統上"),
     "nothing can be written in {folder}": ("{folder} 中无法写入", "{folder} 中無法寫入"),
     "{mib} MiB free": ("可用 {mib} MiB", "可用 {mib} MiB"),
-    "no tool starts below 8 MiB": ("低于 8 MiB 时不开始任何工具", "低於 8 MiB 時不開始任何工具"),
+    "no tool starts below {mib} MiB": ("低于 {mib} MiB 时不开始任何工具", "低於 {mib} MiB 時不開始任何工具"),
     "apsw {driver}, SQLite {version}": ("apsw {driver}，SQLite {version}", "apsw {driver}，SQLite {version}"),
     "this SQLite may lose a commit": ("这个 SQLite 可能丢失提交", "這個 SQLite 可能遺失提交"),
     "{count} call may have happened; {told}": (

@@ -13,6 +13,7 @@ from surefoot.app import open_app
 from surefoot.config import Settings, load_settings
 from surefoot.errors import SettingsError
 from surefoot.ledger.opening import open_ledger
+from surefoot.ledger.places import BALLAST
 from surefoot.ledger.port import Held
 from surefoot.ledger.sqlite import Tuning
 
@@ -54,3 +55,10 @@ async def test_tr_174_a_session_is_owned_for_the_lease_that_is_set_from_its_clai
         await other.close()
         assert isinstance(held, Held) and held.lease_until_ms is not None
         assert began_ms + 20_000 <= held.lease_until_ms <= app.scheduler.now_ms() + 20_000
+
+
+async def test_tr_197_the_room_that_is_set_is_kept_free_for_the_end_of_a_call(tmp_path: Path) -> None:
+    given = settings(tmp_path, limits__ballast_bytes=12_288)
+    async with open_app(given, directory=tmp_path):
+        ballast = given.places.ledger_folder(tmp_path) / BALLAST
+        assert ballast.stat().st_size == 12_288

@@ -30,8 +30,6 @@ from surefoot.surfaces.cli.tongue import language_here
 from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.words import say
 
-FREE_BYTES = 8 * 1024 * 1024
-
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
@@ -213,8 +211,10 @@ def _space(settings: Settings) -> Check:
         folder = folder.parent
     free = shutil.disk_usage(folder).free
     check = Check("ledger", "ok", f"{free // 1024 // 1024} MiB free", {"free_bytes": free})
-    if free < FREE_BYTES:
-        check.blame("fail", "no tool starts below 8 MiB", "make room", measured=free, expected=FREE_BYTES)
+    least = int(settings.limits["free_bytes"])
+    if free < least:
+        said = f"no tool starts below {least // 1024 // 1024} MiB"
+        check.blame("fail", said, "make room", measured=free, expected=least)
     return check
 
 

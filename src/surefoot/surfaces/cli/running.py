@@ -139,7 +139,7 @@ def _unkept(wish: Wish, stack: AsyncExitStack) -> tuple[Settings, wiring.Parts]:
     """A ledger in memory, and for files of the moment a folder that goes with the run."""
     from surefoot.ledger.memory import MemoryLedger
 
-    async def engine(folder: Path, *, lease_seconds: float | None = None) -> MemoryLedger:
+    async def engine(folder: Path, **_: Any) -> MemoryLedger:
         return MemoryLedger()
 
     folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="surefoot-"))
