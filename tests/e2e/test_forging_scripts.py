@@ -15,6 +15,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -311,8 +312,8 @@ def _quoted(text: str) -> str:
 
 @pytest.fixture(scope="module")
 def stage(plain: Path) -> Iterator[Stage]:
-    (folder := plain / "forging").mkdir()
-    made = Stage(folder)
+    # A worker that was given the end of this file back from another one makes it a second time.
+    made = Stage(Path(tempfile.mkdtemp(prefix="forging-", dir=plain)))
     yield made
     made.world.close()
 
