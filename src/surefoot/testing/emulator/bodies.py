@@ -28,12 +28,12 @@ class Refusal:
     headers: dict[str, str] = field(default_factory=dict)
 
 
-def error_object(refusal: Refusal, shape: str) -> Any:
-    """The JSON body in which an endpoint of this shape tells the refusal."""
+def error_object(refusal: Refusal, shape: str, request_id: str = "") -> Any:
+    """The JSON body in which an endpoint of this shape tells the refusal; some repeat the request's id."""
     error: dict[str, Any] = {"message": refusal.message, "type": refusal.type}
     if shape == "anthropic":
         error = {"type": _ANTHROPIC_TYPES.get(refusal.rules[0], refusal.type), "message": refusal.message}
-        return {"type": "error", "error": {**error, **refusal.extra}, "request_id": "req_emulated"}
+        return {"type": "error", "error": {**error, **refusal.extra}, "request_id": request_id}
     if shape == "openai":
         error |= {"param": refusal.param, "code": refusal.code}
     elif shape == "deepseek":
@@ -46,6 +46,8 @@ def error_object(refusal: Refusal, shape: str) -> Any:
     elif shape == "llamacpp":
         kind = "server_error" if refusal.status >= 500 else refusal.type
         error = {"code": refusal.status, "message": refusal.message, "type": kind}
+    elif shape == "minimax":
+        return {**_minimax(refusal), "request_id": request_id}
     elif shape in _COPIES:
         return _COPIES[shape](refusal)
     return {"error": {**error, **refusal.extra}}
@@ -64,7 +66,7 @@ def _glm(refusal: Refusal) -> Any:
 def _minimax(refusal: Refusal) -> Any:
     kind = "bad_request_error" if refusal.status == 400 else refusal.type
     error = {"type": kind, "message": refusal.message, "http_code": str(refusal.status)}
-    return {"type": "error", "error": error, "request_id": "req_emulated"}
+    return {"type": "error", "error": error}
 
 
 def _mistral(refusal: Refusal) -> Any:
@@ -134,7 +136,6 @@ _GLM_CODES |= {"X-06": "1261", "X-07": "1301"}
 _COPIES: dict[str, Callable[[Refusal], Any]] = {
     "mimo": _mimo,
     "glm": _glm,
-    "minimax": _minimax,
     "mistral": _mistral,
     "gemini": _gemini,
     "gemini-own": _gemini_own,
@@ -148,8 +149,25 @@ _ANTHROPIC_TYPES = {
     "X-03": "rate_limit_error",
     "X-04": "rate_limit_error",
     "X-05": "overloaded_error",
-    "http": "not_found_error",
 }
+_ANTHROPIC_STATUSES = {
+    401: "authentication_error",
+    402: "billing_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    500: "api_error",
+    504: "timeout_error",
+    529: "overloaded_error",
+}
+
+
+def usual_type(status: int, shape: str) -> str:
+    """The type of an error that is told by its status alone."""
+    if shape == "anthropic":
+        return _ANTHROPIC_STATUSES.get(status, "api_error" if status >= 500 else "invalid_request_error")
+    return "server_error" if status >= 500 else "invalid_request_error"
 
 
 def dumped(value: Any) -> bytes:

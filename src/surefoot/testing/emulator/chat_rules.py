@@ -15,6 +15,7 @@ from typing import Any
 from surefoot.testing.emulator import chat_copies
 from surefoot.testing.emulator.bodies import Refusal
 from surefoot.testing.emulator.profiles import Profile
+from surefoot.testing.emulator.reading import content_has_form
 
 _ROLES = ("system", "developer", "user", "assistant", "tool", "function")
 _NATIVE_ID = re.compile(r"^functions\.[^:]+:\d+$")
@@ -73,6 +74,9 @@ def _fields(request: dict[str, Any]) -> Refusal | None:
             return _schema(
                 f"Invalid value: {message.get('role')!r} for 'messages[{index}].role'.", "messages"
             )
+        if not content_has_form(message.get("content")):
+            where = f"messages[{index}].content"
+            return _schema(f"Invalid type for '{where}': expected a string or an array of parts.", where)
         for place, call in enumerate(message.get("tool_calls") or ()):
             if not _call_has_form(call):
                 where = f"messages[{index}].tool_calls[{place}]"

@@ -82,6 +82,11 @@ class Exchange:
             entry.profile, request.path, entry.session, nth, body_sha=entry.body_sha, body=request.body
         )
 
+    @property
+    def trace_id(self) -> str:
+        """The id this request has in a header of its reply, and in the body of some refusals."""
+        return self.entry.trace_id
+
     def answer(self) -> Outgoing:
         """The reply, decided in the fixed order; nothing is sent here."""
         if BAD_KEY in keys_of(self.request.headers, self.request.query):
@@ -89,6 +94,7 @@ class Exchange:
         body = self._parsed()
         if body is None:
             return self._refuse(Refusal(("json",), "We could not parse the JSON body of your request."))
+        self.seen = replace(self.seen, tokens=tokens(body))
         early = self._pick("before_validate")
         off: frozenset[str] = frozenset()
         if early is not None:
@@ -162,14 +168,15 @@ class Exchange:
         fault = self.rooms.plan.pick(stage, self.seen, shape)
         if fault is not None:
             self.entry.fault = fault.action
+            self.entry.faults.append(fault.action)
         return fault
 
     def _refuse(self, refusal: Refusal, *, streaming: bool = False) -> Outgoing:
         self.entry.rules = list(refusal.rules)
         self.rooms.scripts.note_refusal(self.entry.profile, self.entry.session)
-        out = refused(refusal, self.upstream.shape)
+        out = refused(refusal, self.upstream.shape, self.trace_id)
         if self.upstream is not self.profile and refusal.rules[0] not in ("json", "X-01"):
-            whole = bodies.error_object(refusal, self.upstream.shape)
+            whole = bodies.error_object(refusal, self.upstream.shape, self.trace_id)
             names = {"router": self.profile.name, "upstream": self.upstream.name}
             passed_on, out.status = bodies.wrapped(whole, refusal.status, **names)
             out.pieces = [bodies.dumped(passed_on)]
@@ -181,14 +188,14 @@ class Exchange:
         if gateway is None and refusal.rules[0] not in ("json", "X-01"):
             fault = self._pick("refusal")
             if fault is not None:
-                fault.happened()
+                self.fault = fault
                 gateway, action = fault.action.get("gateway"), fault.action
         return self._with_transport(_through_gateway(out, gateway), action)
 
     def _overflow(self, body: dict[str, Any]) -> Refusal | None:
-        count, window = tokens(body), self.profile.window_tokens
+        count, window = tokens(body), self.upstream.window_tokens
         if window and count > window:
-            return bodies.overflow(self.profile.shape, count, window)
+            return bodies.overflow(self.upstream.shape, count, window)
         return None
 
     def _planned(self, fault: Fault, body: dict[str, Any]) -> Outgoing:
@@ -196,9 +203,6 @@ class Exchange:
         action, shape = fault.action, self.profile.shape
         self.fault = fault
         named = [knob for knob in bodies.NAMED_KNOBS if action.get(knob) not in (None, False)]
-        if "overflow_at" in action and tokens(body) <= int(action["overflow_at"]):
-            self.fault = None
-            return self._reply(body)
         if named:
             refusal = bodies.named(named[0], action[named[0]], shape)
         elif fault.needs_signature():
@@ -207,11 +211,12 @@ class Exchange:
             message = action.get("message") or (bodies.FLAP if "flip" in action else "Something went wrong.")
             status = int(action.get("status") or (200 if "ok_error" in action else 400))
             refusal = Refusal(("fault",), message, status=status, param=action.get("param"))
-            refusal = _typed(refusal, action)
+            refusal = _typed(refusal, action, shape)
         self.entry.rules = list(refusal.rules)
         self.rooms.scripts.note_refusal(self.entry.profile, self.entry.session)
-        out = refused(refusal, shape)
-        self._shape_body(out, action, bodies.error_object(refusal, shape), self._model(body))
+        out = refused(refusal, shape, self.trace_id)
+        whole = bodies.error_object(refusal, shape, self.trace_id)
+        self._shape_body(out, action, whole, self._model(body))
         return self._with_transport(_through_gateway(out, action.get("gateway")), action)
 
     def _shape_body(self, out: Outgoing, action: dict[str, Any], whole: Any, model: str) -> None:
@@ -224,23 +229,32 @@ class Exchange:
     def _reply(self, body: dict[str, Any]) -> Outgoing:
         told = self._conversation(body)
         before = dict(self.rooms.scripts.hosted)
-        spoken = self.rooms.scripts.speak(self.profile, self.entry.session, told)
+        spoken = self.rooms.scripts.speak(self.profile, self.entry.session, told, ids=self.upstream.ids)
         after = self.rooms.scripts.hosted
         ran = {kind: count - before.get(kind, 0) for kind, count in after.items()}
         self.entry.hosted = {kind: count for kind, count in ran.items() if count}
-        if self.profile.wire == "chat" and chat_rules.silently_ignored(body, self.profile):
+        if self.profile.wire == "chat" and chat_rules.silently_ignored(body, self.upstream):
             spoken.text, spoken.calls, spoken.finish = "", [], "stop"
             self.entry.rules = ["KI-05"]
         fault = self._pick("reply", self._shape(spoken, body))
         self.fault = fault
         action = fault.action if fault else {}
-        if fault is not None and fault.stage == "reply" and {"status", "ok_error"} & set(action):
+        if fault is not None and fault.refuses():
             return self._planned(fault, body)
         if self._streams(body):
-            out = self._streamed(self._events(spoken, body, action))
+            out = self._streamed(self._failing_events(spoken, body, action))
         else:
             out = Outgoing(200, [self._whole(spoken, body, action)])
         return self._with_transport(out, action)
+
+    def _failing_events(self, spoken: Spoken, body: dict[str, Any], action: dict[str, Any]) -> list[bytes]:
+        """The events of a stream; an error planned for a place behind its end does not happen."""
+        events = self._events(spoken, body, action)
+        if len(events) <= int(action.get("stream_error_at", 0)):
+            self.fault = None
+            kept = {key: value for key, value in action.items() if key != "stream_error_at"}
+            return self._events(spoken, body, kept)
+        return events
 
     def _streamed(self, events: list[bytes]) -> Outgoing:
         if self.profile.wire == "gemini" and self.request.query.get("alt") != "sse":
@@ -263,7 +277,8 @@ class Exchange:
         if self.profile.reasoning_field == "thought_signature":
             on_text = bool(spoken.thinking) and self.profile.wire == "gemini"
             thought = signed = bool(spoken.calls) or on_text
-        return ReplyShape(len(spoken.calls), self._streams(body), self.profile.wire, thought, signed)
+        said = len(spoken.calls[-1]["arguments"]) if spoken.calls else 0
+        return ReplyShape(len(spoken.calls), self._streams(body), self.profile.wire, thought, signed, said)
 
     def _conversation(self, body: dict[str, Any]) -> dict[str, Any]:
         """The request as the model sees it: with the part the server kept."""
@@ -355,12 +370,15 @@ class Exchange:
             "created": int(time.time()),
             "model": str(body.get("model") or "scripted"),
             "reasoning_field": self.profile.reasoning_field,
+            "signs_calls": "thought_signature"
+            in (self.profile.reasoning_field, self.upstream.reasoning_field),
             "prompt_tokens": tokens(body),
             "account": self.account,
         }
 
     def _with_transport(self, out: Outgoing, action: dict[str, Any]) -> Outgoing:
-        out.headers |= {str(k): str(v) for k, v in (action.get("headers") or {}).items()}
+        for name, value in (action.get("headers") or {}).items():
+            out.set_header(str(name), str(value))
         if "delay_headers" in action:
             out.delay_seconds = _seconds(action["delay_headers"])
         if "cut_at" in action:
@@ -374,9 +392,9 @@ class Exchange:
         return out
 
 
-def refused(refusal: Refusal, shape: str) -> Outgoing:
+def refused(refusal: Refusal, shape: str, request_id: str = "") -> Outgoing:
     """The reply that tells a refusal in the form of an endpoint."""
-    whole = bodies.dumped(bodies.error_object(refusal, shape))
+    whole = bodies.dumped(bodies.error_object(refusal, shape, request_id))
     return Outgoing(refusal.status, [whole], bodies.error_headers(refusal, shape))
 
 
@@ -400,8 +418,8 @@ def _through_gateway(out: Outgoing, gateway: Any) -> Outgoing:
     return out
 
 
-def _typed(refusal: Refusal, action: dict[str, Any]) -> Refusal:
-    kind = action.get("type") or ("server_error" if refusal.status >= 500 else "invalid_request_error")
+def _typed(refusal: Refusal, action: dict[str, Any], shape: str) -> Refusal:
+    kind = action.get("type") or bodies.usual_type(refusal.status, shape)
     return replace(refusal, type=kind, code=action.get("code"))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surefoot.testing.emulator.bodies import BODY_FORMS, NAMED_KNOBS
+from surefoot.testing.emulator.profiles import known_profile
 
 STAGES = ("before_validate", "refusal", "after_validate", "reply")
 """When a fault is looked for. `refusal` is the moment in which a rule refuses; `reply` comes after the
@@ -89,6 +90,10 @@ something under another knob is written with its own."""
 _NUMBERS = ("truncate_args", "stream_error_at", "overflow_at")
 _PLACES = ("cut_at", "stall_at")
 _TIMES = ("delay_headers", "seconds")
+_SWITCHES = frozenset({"ok_error", *NAMED_KNOBS, *TERMINAL} - {"rate", "overflow_at"})
+"""Knobs that are on when they stand there."""
+_ON_THE_WAY = frozenset({"gateway", "headers", "delay_headers", "cut_at", "stall_at", *STALLING})
+"""What may happen to any answer between the endpoint and its client."""
 _MATCHES = {"profile", "path", "session", "nth", "body_sha", "body_contains"}
 
 
@@ -109,6 +114,7 @@ class Seen:
     body: bytes
     signed: bool = False
     """Whether it brings back a signature or ciphertext this emulator issued."""
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +126,8 @@ class ReplyShape:
     wire: str = "chat"
     thought: bool = False
     signed: bool = False
+    last_arguments: int = 0
+    """Characters of the last call's arguments."""
 
 
 @dataclass(slots=True)
@@ -152,14 +160,19 @@ class Fault:
         if "body" in self.action:
             _one_of("body", self.action["body"], {*BODY_FORMS, *(("raw",) if "raw" in self.action else ())})
         _check_values(self.action)
-        if set(self.match) - _MATCHES:
-            raise ValueError(f"match keys are {', '.join(sorted(_MATCHES))}, not {sorted(self.match)!r}")
-        if not _is_number(self.count):
-            raise ValueError(f"count={self.count!r}: a number, -1 for always")
+        _check_match(self.match)
+        if not _is_number(self.count) or self.count < -1 or self.count == 0:
+            raise ValueError(f"count={self.count!r}: a number from 1, or -1 for always")
         if not self.stage:
             self.stage = self._usual_stage()
         if self.stage not in STAGES:
             raise ValueError(f"stage {self.stage!r}: choose one of {', '.join(STAGES)}")
+        idle = set(self.action) - self._acting()
+        if idle:
+            raise ValueError(
+                f"{', '.join(sorted(idle))}: nothing a fault of stage {self.stage!r} with "
+                f"{', '.join(sorted(set(self.action) - idle)) or 'nothing else'} can do; plan it as one of its own"
+            )
 
     def _usual_stage(self) -> str:
         if {"tamper_request", "lenient"} & set(self.action):
@@ -168,6 +181,21 @@ class Fault:
             return "after_validate"
         return "refusal" if "gateway" in self.action else "reply"
 
+    def refuses(self) -> bool:
+        """Whether it answers in place of the model."""
+        return bool(REFUSING & set(self.action)) or self.needs_signature()
+
+    def _acting(self) -> frozenset[str]:
+        """The knobs that do something at this stage beside the others of this fault."""
+        editing = {"tamper_request", "lenient"} & set(self.action)
+        if self.stage == "refusal" or (self.stage == "before_validate" and editing):
+            return _ON_THE_WAY | editing
+        if self.refuses():
+            return _ON_THE_WAY | REFUSING | COMPANIONS | {"signature_mode"}
+        if self.stage == "reply":
+            return (REPLYING | STALLING | {"message"}) - {"tamper_request", "lenient", "gateway"}
+        return frozenset()
+
     def meets(self, seen: Seen) -> bool:
         """Whether this fault is meant for that request."""
         wanted = self.match
@@ -175,6 +203,8 @@ class Fault:
             return False
         plain = ("profile", "path", "session", "nth", "body_sha")
         if any(key in wanted and wanted[key] != getattr(seen, key) for key in plain):
+            return False
+        if seen.tokens <= self.action.get("overflow_at", -1):
             return False
         return self._flip_meets(seen)
 
@@ -208,6 +238,8 @@ class Fault:
         named = {f"{knob}={self.action[knob]}" for knob in knobs & {"finish", *MODES}}
         if (knobs & NEEDS_CALL and shape.calls == 0) or (modes & _NEEDS_TWO and shape.calls < 2):
             return False
+        if "truncate_args" in knobs and self.action["truncate_args"] >= shape.last_arguments:
+            return False
         if (knobs | modes | named) & _NOT_ON.get(shape.wire, frozenset()):
             return False
         if knobs & NEEDS_THINKING and not shape.thought:
@@ -229,13 +261,18 @@ def _check_values(action: dict[str, Any]) -> None:
     if not (_is_number(status) and 200 <= status <= 599):
         raise ValueError(f"status={status!r}: an HTTP status from 200 to 599")
     for knob in _NUMBERS:
-        if knob in action and not _is_number(action[knob]):
-            raise ValueError(f"{knob}={action[knob]!r}: a number")
+        if knob in action and not (_is_number(action[knob]) and action[knob] >= 0):
+            raise ValueError(f"{knob}={action[knob]!r}: a number from 0")
+    for knob in _SWITCHES & set(action):
+        if action[knob] is not True:
+            raise ValueError(f"{knob}={action[knob]!r}: true, or leave it out")
+    if not isinstance(action.get("finish"), (str, type(None))):
+        raise ValueError(f"finish={action['finish']!r}: a text or null")
     for knob in _TIMES:
         if not (action.get(knob) is None or _is_number(action[knob]) or isinstance(action[knob], float)):
             raise ValueError(f"{knob}={action[knob]!r}: seconds, or null to wait for a release")
     for knob in _PLACES:
-        if knob in action and not (_is_number(action[knob]) or isinstance(action[knob], dict)):
+        if knob in action and not _is_place(action[knob]):
             raise ValueError(
                 f"{knob}={action[knob]!r}: a number of events, or an object such as {{'bytes': 10}}"
             )
@@ -248,6 +285,33 @@ def _check_values(action: dict[str, Any]) -> None:
         )
     if not isinstance(action.get("lenient", []), list):
         raise ValueError("lenient: a list of rule ids")
+
+
+def _check_match(match: dict[str, Any]) -> None:
+    """Refuse what no request can meet."""
+    if set(match) - _MATCHES:
+        raise ValueError(f"match keys are {', '.join(sorted(_MATCHES))}, not {sorted(match)!r}")
+    if "profile" in match:
+        known_profile(match["profile"])
+    if "nth" in match and not (_is_number(match["nth"]) and match["nth"] > 0):
+        raise ValueError(f"nth={match['nth']!r}: a number from 1")
+    for key in _MATCHES - {"nth"}:
+        if not isinstance(match.get(key, ""), str):
+            raise ValueError(f"{key}={match[key]!r}: a text")
+
+
+def _is_place(value: Any) -> bool:
+    """Whether it names a place in a reply: a number of events, or how many, of what, inside what."""
+    if not isinstance(value, dict):
+        return _is_number(value) and value >= 0
+    numbers = [value[key] for key in ("events", "bytes") if key in value]
+    inside = value.get("inside", "line")
+    return (
+        not set(value) - {"events", "bytes", "inside", "seconds", "keep_alive"}
+        and all(_is_number(one) and one >= 0 for one in numbers)
+        and inside in ("character", "line")
+        and bool(numbers or "inside" in value)
+    )
 
 
 def _is_number(value: Any) -> bool:

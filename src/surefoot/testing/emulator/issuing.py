@@ -67,7 +67,7 @@ def keys_of(headers: dict[str, str], query: dict[str, str] | None = None) -> lis
     """Every key a request shows, in whichever place its client has for it."""
     bearer = headers.get("authorization", "")
     signed = _CREDENTIAL.search(bearer)
-    shown = [headers.get(name, "") for name in ("x-api-key", "x-goog-api-key")]
+    shown = [headers.get(name, "") for name in ("x-api-key", "api-key", "x-goog-api-key")]
     shown += [signed[1] if signed else bearer.removeprefix("Bearer ").strip(), (query or {}).get("key", "")]
     return [key for key in shown if key]
 

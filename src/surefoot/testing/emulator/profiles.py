@@ -8,6 +8,7 @@ without evidence for an endpoint is not enforced there.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,8 +23,15 @@ _MINIMAX = frozenset({"MM-01", "MM-02", "MM-03"})
 _DEEPSEEK_ANTHROPIC = frozenset({"AN-01", "AN-03", "AN-04", "AN-05", "DS-04", "DS-07"})
 
 
-KNOBS = frozenset({"v4_mode", "empty_ok", "allow_prefill", "reasoning_protocol", "octet_stream", "upstream"})
-"""The variants a profile may be turned to."""
+_YES_NO = frozenset({True, False})
+KNOBS: Mapping[str, frozenset[str | bool]] = {
+    "v4_mode": frozenset({"all_turns", "tool_turns"}),
+    "empty_ok": _YES_NO,
+    "allow_prefill": _YES_NO,
+    "reasoning_protocol": frozenset({"", "mimo"}),
+    "octet_stream": _YES_NO,
+}
+"""The variants a profile may be turned to, with their values; `upstream` takes a Chat profile."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +227,25 @@ def place_of_path(path: str) -> Place | None:
 def client_url(root: str, profile: str, wire: str) -> str:
     """What a client of this wire takes as its base URL."""
     return f"{root}/{profile}" + ("" if wire in SERVED_AT_ROOT else "/v1")
+
+
+def check_knobs(knobs: Mapping[str, object]) -> None:
+    """Raise `ValueError` for a variant or a value that does not exist."""
+    unknown = set(knobs) - set(KNOBS) - {"upstream"}
+    if unknown:
+        raise ValueError(f"knobs are {', '.join(sorted([*KNOBS, 'upstream']))}, not {sorted(unknown)!r}")
+    for knob, value in knobs.items():
+        taken = frozenset(PROFILES) if knob == "upstream" else KNOBS[knob]
+        if not isinstance(value, (str, bool)) or value not in taken:
+            shown = ", ".join(sorted(json.dumps(one) for one in taken))
+            raise ValueError(f"{knob}={value!r}: choose one of {shown}")
+
+
+def known_profile(name: object) -> str:
+    """The name of a profile. Raises `ValueError` for anything else."""
+    if not isinstance(name, str) or name not in profile_names():
+        raise ValueError(f"profile {name!r}: choose one of {', '.join(profile_names())}")
+    return name
 
 
 def profile_names() -> list[str]:

@@ -83,6 +83,13 @@ def plain(content: Any) -> str:
     return str(content or "")
 
 
+def content_has_form(content: Any) -> bool:
+    """Whether it is text, parts with a type each, or nothing."""
+    if isinstance(content, list):
+        return all(isinstance(part, dict) and isinstance(part.get("type"), str) for part in content)
+    return content is None or isinstance(content, str)
+
+
 def _chat_call(call: Any) -> Call:
     function = call.get("function") or {}
     return {"name": function.get("name"), "raw_args": function.get("arguments")}

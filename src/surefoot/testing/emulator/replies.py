@@ -24,7 +24,7 @@ class ChatReply:
     def __init__(self, spoken: Spoken, envelope: dict[str, Any], action: dict[str, Any]) -> None:
         self.spoken = spoken
         self.envelope = envelope
-        """`id`, `created`, `model`, and `reasoning_field` (or None), `prompt_tokens`."""
+        """`id`, `created`, `model`, `reasoning_field` (or None), `signs_calls`, `prompt_tokens`."""
         self.action = action
         self.calls = bent_calls(spoken.calls, action)
         self.thinking = bent_thinking(spoken.thinking, action)
@@ -92,7 +92,7 @@ class ChatReply:
     def _extra(self, position: int) -> dict[str, Any]:
         """What the first call carries on endpoints that sign calls."""
         unsigned = self.action.get("reasoning_mode") in ("omit", "unsigned")
-        if self.envelope["reasoning_field"] != "thought_signature" or position or unsigned:
+        if not self.envelope["signs_calls"] or position or unsigned:
             return {}
         signed = issue_thought(str(self.envelope["model"]), self.action.get("signature_mode"))
         return {"extra_content": signed}

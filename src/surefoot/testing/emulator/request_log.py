@@ -39,12 +39,20 @@ class LogEntry:
     rules: list[str] = field(default_factory=list)
     """Ids of the rules that refused it."""
     fault: dict[str, Any] | None = None
+    """The last fault it met."""
+    faults: list[dict[str, Any]] = field(default_factory=list)
+    """Every fault it met, in order."""
     hosted: dict[str, int] = field(default_factory=dict)
     """What the provider ran on its own side for this request."""
     status: int = 0
     bytes_sent: int = 0
     client_closed_early: bool = False
     done: bool = False
+
+    @property
+    def trace_id(self) -> str:
+        """The id by which the reply names this request."""
+        return f"req_{self.sequence:06d}"
 
     def json(self) -> dict[str, Any]:
         """The request body as data; an empty object when it was no JSON object."""

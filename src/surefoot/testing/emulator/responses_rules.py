@@ -14,6 +14,7 @@ from typing import Any
 from surefoot.testing.emulator.bodies import Refusal
 from surefoot.testing.emulator.issuing import NO_REASONING, ItemId, read_item_id, unseal
 from surefoot.testing.emulator.profiles import Profile
+from surefoot.testing.emulator.reading import content_has_form
 from surefoot.testing.emulator.stored import Stored
 
 CIPHER_PREFIX = "gAAAAAB"
@@ -91,6 +92,9 @@ def _fields(request: dict[str, Any]) -> Refusal | None:
                 return _schema(f"Missing required parameter: '{where}'.", where)
             if key in ("call_id", "name", "arguments", "id") and not isinstance(item[key], str):
                 return _schema(f"Invalid type for '{where}': expected a string.", where)
+        if kind == "message" and not content_has_form(item["content"]):
+            where = f"input[{index}].content"
+            return _schema(f"Invalid type for '{where}': expected a string or an array of parts.", where)
     return _tool_fields(request.get("tools"))
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from surefoot.testing.emulator.hosted import KINDS, Hosted, enables, sources
 from surefoot.testing.emulator.issuing import converse_id, tool_use_id
-from surefoot.testing.emulator.profiles import Profile
+from surefoot.testing.emulator.profiles import Profile, known_profile
 from surefoot.testing.emulator.reading import has_called, last_results, repeated_calls, turns_of_model
 
 BEHAVIOURS = (
@@ -80,6 +80,10 @@ class Script:
             raise ValueError(f"then={self.then!r}: choose one of {', '.join(BEHAVIOURS)}")
         if not isinstance(self.steps, list):
             raise ValueError("steps: a list of steps")
+        if self.profile is not None:
+            known_profile(self.profile)
+        if not isinstance(self.session, (str, type(None))):
+            raise ValueError(f"session={self.session!r}: a text")
         for step in self.steps:
             _check_step(step)
 
@@ -104,6 +108,12 @@ def _check_step(step: Any) -> None:
     for call in step.get("calls") or ():
         if not isinstance(call, dict) or "name" not in call or set(call) - _CALL_KEYS:
             raise ValueError(f"call keys are {', '.join(sorted(_CALL_KEYS))}, not {call!r}")
+        if not isinstance(call["name"], str) or not isinstance(call.get("id") or "", str):
+            raise ValueError(f"call {call!r}: name and id are texts")
+        if not isinstance(call.get("args") or {}, dict):
+            raise ValueError(f"args={call['args']!r}: an object; raw_args takes any text")
+    if not all(_is_one_of(number, (int,)) for number in (step.get("usage") or {}).values()):
+        raise ValueError(f"usage={step['usage']!r}: an object of numbers")
 
 
 def _is_one_of(value: Any, kinds: tuple[type, ...]) -> bool:
@@ -165,12 +175,17 @@ class Scripts:
         """Remember that a request was refused, for models that disobey after a recovery."""
         self._refused.add((profile, session))
 
-    def speak(self, profile: Profile, session: str, request: dict[str, Any]) -> Spoken:
-        """The next reply for this request. Call it only for an accepted request."""
+    def speak(self, profile: Profile, session: str, request: dict[str, Any], *, ids: str = "") -> Spoken:
+        """The next reply for this request. Call it only for an accepted request.
+
+        `ids` is the style of its call ids where that is not the profile's own: a router passes on those of the
+        endpoint behind it.
+        """
         script = self._find(profile.name, session)
         if script is None:
             return Spoken(text="There is no script for this session.")
-        return self._say(_next_step(script, request), profile, session, request)
+        speaker = replace(profile, ids=ids or profile.ids)
+        return self._say(_next_step(script, request), speaker, session, request)
 
     def _find(self, profile: str, session: str) -> Script | None:
         for pair in ((profile, session), (None, session), (profile, None), (None, None)):

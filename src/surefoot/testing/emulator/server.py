@@ -21,9 +21,17 @@ from typing import Any
 
 from surefoot.testing.emulator import bodies
 from surefoot.testing.emulator.bodies import Refusal
-from surefoot.testing.emulator.exchange import Exchange, Rooms, refused
+from surefoot.testing.emulator.exchange import BAD_KEY, Exchange, Rooms, refused
 from surefoot.testing.emulator.fault_plan import Fault, FaultPlan
-from surefoot.testing.emulator.profiles import KNOBS, WIRES, client_url, place_of_path
+from surefoot.testing.emulator.issuing import keys_of
+from surefoot.testing.emulator.profiles import (
+    WIRES,
+    Profile,
+    check_knobs,
+    client_url,
+    known_profile,
+    place_of_path,
+)
 from surefoot.testing.emulator.request_log import LogEntry, RequestLog
 from surefoot.testing.emulator.scripts import Script, Scripts, scripts_of
 from surefoot.testing.emulator.stored import Stored
@@ -76,19 +84,14 @@ class Emulator:
 
     def base_url(self, profile: str = "compat", *, wire: str = "chat") -> str:
         """What a client takes as its base URL; the SDKs of some wires add the version themselves."""
-        known = {name for profiles in self.wires.values() for name in profiles}
-        if profile not in known:
-            raise ValueError(f"profile {profile!r}: choose one of {', '.join(sorted(known))}")
-        return client_url(self.url, profile, wire)
+        return client_url(self.url, known_profile(profile), wire)
 
     def set_knobs(self, profile: str, *, wire: str = "chat", **knobs: str | bool) -> None:
         """Choose a variant of a profile, e.g. `v4_mode="tool_turns"`, `allow_prefill=True`."""
-        if profile not in self.wires.get(wire, {}):
+        known_profile(profile)
+        if not isinstance(wire, str) or profile not in self.wires.get(wire, {}):
             raise ValueError(f"profile {profile!r} is not known on the wire {wire!r}")
-        if set(knobs) - KNOBS:
-            raise ValueError(f"knobs are {', '.join(sorted(KNOBS))}, not {sorted(knobs)!r}")
-        if "upstream" in knobs and knobs["upstream"] not in self.wires["chat"]:
-            raise ValueError(f"upstream={knobs['upstream']!r}: a profile of the Chat wire")
+        check_knobs(knobs)
         old = self.wires[wire][profile]
         self.wires[wire][profile] = dataclasses.replace(old, knobs={**old.knobs, **knobs})
 
@@ -168,8 +171,7 @@ class Emulator:
         try:
             request = await connection.read_request(self._body_bytes)
         except BadRequest as bad:
-            refusal = Refusal(("http",), str(bad), status=bad.status)
-            await connection.send(refused(refusal, "openai"), self.waiting)
+            await self._unreadable(bad, connection)
             return False
         if request is None:
             return False
@@ -179,6 +181,34 @@ class Emulator:
             await self._model(request, connection)
         return request.headers.get("connection", "").lower() != "close"
 
+    async def _unreadable(self, bad: BadRequest, connection: Connection) -> None:
+        """Refuse what was no request, in the form of the endpoint that was asked, and close."""
+        request = bad.request or Request("", "", {})
+        profile = self._profile(request)
+        shape = "openai" if profile is None else profile.shape
+        refusal = Refusal(("http",), str(bad), status=bad.status, type=bodies.usual_type(bad.status, shape))
+        if profile is None:
+            out = refused(refusal, shape)
+        else:
+            entry = self.log.arrived(
+                profile=profile.name, path=request.path, headers=request.headers, body=request.body
+            )
+            out = refused(refusal, shape, entry.trace_id)
+            out.headers[profile.trace_header] = entry.trace_id
+        out.headers["connection"] = "close"
+        await connection.send(out, self.waiting)
+        if profile is not None:
+            entry.status, entry.rules, entry.done = bad.status, ["http"], True
+            entry.bytes_sent = connection.sent
+            self.log.note(entry)
+        await connection.see_off()
+
+    def _profile(self, request: Request) -> Profile | None:
+        """Whose rules a path names, on which wire; None when it is no request for a model."""
+        name, _, rest = request.path.lstrip("/").partition("/")
+        place = place_of_path(rest)
+        return None if place is None else self.wires[place.wire].get(name)
+
     async def _model(self, request: Request, connection: Connection) -> None:
         name, _, rest = request.path.lstrip("/").partition("/")
         wanted = "GET" if rest == "v1/models" else "POST"
@@ -187,14 +217,13 @@ class Emulator:
             await connection.send(_wrong_method(request, wanted), self.waiting)
             return
         if rest == "v1/models" and any(name in profiles for profiles in self.wires.values()):
-            listed = {"object": "list", "data": [{"id": "scripted", "object": "model", "owned_by": name}]}
-            await connection.send(Outgoing(200, [bodies.dumped(listed)]), self.waiting)
+            await connection.send(self._models(name, request), self.waiting)
             return
-        wire = place.wire if place is not None else ""
-        profile = self.wires.get(wire, {}).get(name)
-        if place is None or profile is None:
-            shape = _SHAPES.get(wire, "openai")
-            refusal = Refusal(("http",), f"Unknown request URL: {request.path}", status=404)
+        profile = self._profile(request)
+        if profile is None:
+            shape = _SHAPES.get(place.wire if place is not None else "", "openai")
+            kind = bodies.usual_type(404, shape)
+            refusal = Refusal(("http",), f"Unknown request URL: {request.path}", status=404, type=kind)
             await connection.send(refused(refusal, shape), self.waiting)
             return
         entry = self.log.arrived(profile=name, path=request.path, headers=request.headers, body=request.body)
@@ -202,8 +231,10 @@ class Emulator:
         rooms = Rooms(self.plan, self.scripts, self.stored, self.profiles)
         exchange = Exchange(rooms, profile, request, entry, nth=nth)
         out = exchange.answer()
-        out.headers.setdefault(profile.trace_header, f"req_{entry.sequence:06d}")
+        if profile.trace_header not in out.names():
+            out.headers[profile.trace_header] = entry.trace_id
         entry.status = out.status
+        self.log.note(entry)  # before it is sent: what a client has read stands in the log
         try:
             cut, stalled = await connection.send(out, self.waiting)
             exchange.account_for(cut, stalled)
@@ -212,6 +243,20 @@ class Emulator:
             entry.client_closed_early = connection.client_gone and out.cut is None
             entry.done = True
             self.log.note(entry)
+
+    def _models(self, name: str, request: Request) -> Outgoing:
+        """The one model there is, with the keys of both official SDKs."""
+        profile = next(profiles[name] for profiles in self.wires.values() if name in profiles)
+        traced = {profile.trace_header: "req_models"}
+        if BAD_KEY in keys_of(request.headers, request.query):
+            out = refused(bodies.named("auth", True, profile.shape), profile.shape, "req_models")
+            out.headers |= traced
+            return out
+        model = {"id": "scripted", "object": "model", "created": 0, "owned_by": name}
+        model |= {"type": "model", "display_name": "Scripted", "created_at": "1970-01-01T00:00:00Z"}
+        model["lifecycle"] = "active"
+        ends = {"has_more": False, "first_id": "scripted", "last_id": "scripted"}
+        return Outgoing(200, [bodies.dumped({"object": "list", "data": [model], **ends})], traced)
 
     def _control(self, request: Request) -> Outgoing:
         command = request.path.removeprefix("/_ctl/")
@@ -243,7 +288,10 @@ class Emulator:
             return self.hosted
         elif command == "knobs":
             for one in _each(given, "profile", {"profile", "wire", "knobs"}):
-                self.set_knobs(one["profile"], wire=one.get("wire", "chat"), **one.get("knobs", {}))
+                knobs = one.get("knobs", {})
+                if not isinstance(knobs, dict):
+                    raise ValueError(f"knobs={knobs!r}: an object of names and values")
+                self.set_knobs(one["profile"], wire=one.get("wire", "chat"), **knobs)
         elif command == "waiting":
             return {"waiting": self.waiting.now_waiting}
         else:

@@ -29,6 +29,8 @@ class BadRequest(Exception):
     def __init__(self, status: int, text: str) -> None:
         super().__init__(text)
         self.status = status
+        self.request: Request | None = None
+        """Whose body it was, when its head could be read."""
 
 
 @dataclass(slots=True)
@@ -59,6 +61,14 @@ class Outgoing:
     stall_seconds: float | None = 0.0
     keep_alive: bool = False
     """Send comments during a stall."""
+
+    def set_header(self, name: str, value: str) -> None:
+        """Set a header in place of one that differs in case only."""
+        self.headers = {k: v for k, v in self.headers.items() if k.lower() != name.lower()} | {name: value}
+
+    def names(self) -> set[str]:
+        """The names of its headers in lower case."""
+        return {name.lower() for name in self.headers}
 
 
 def place_of(where: Any, pieces: list[bytes]) -> int | None:
@@ -106,16 +116,22 @@ class Connection:
         if head is None:
             return None
         request = _parse_head(head)
-        if "chunked" in request.headers.get("transfer-encoding", "").lower():
-            request.body = await self._chunked(body_limit)
-        else:
-            length = request.headers.get("content-length", "0")
-            if not (length.isascii() and length.isdigit() and len(length) < 16):
-                raise BadRequest(400, "content-length is no number")
-            if int(length) > body_limit:
-                raise BadRequest(413, "the body is too large")
-            request.body = await self._exactly(int(length))
+        try:
+            request.body = await self._body(request, body_limit)
+        except BadRequest as bad:
+            bad.request = request
+            raise
         return request
+
+    async def _body(self, request: Request, body_limit: int) -> bytes:
+        if "chunked" in request.headers.get("transfer-encoding", "").lower():
+            return await self._chunked(body_limit)
+        length = request.headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit() and len(length) < 16):
+            raise BadRequest(400, "content-length is no number")
+        if int(length) > body_limit:
+            raise BadRequest(413, "the body is too large")
+        return await self._exactly(int(length))
 
     async def send(self, out: Outgoing, wait: Waiting) -> tuple[bool, bool]:
         """Write the reply; True, True when its cut and its stall really happened."""
@@ -156,6 +172,14 @@ class Connection:
         self.client_gone = True
         self._writer.transport.abort()
 
+    async def see_off(self) -> None:
+        """Take what the client still sends and let it read the answer; it would lose it to a reset."""
+        with contextlib.suppress(OSError):
+            self._writer.write_eof()
+        self._buffer = b""
+        while not self.client_gone and await self._more():
+            self._buffer = b""
+
     async def close(self) -> None:
         """Close in peace."""
         self._writer.close()
@@ -179,13 +203,13 @@ class Connection:
             await wait((out.stall_seconds or 0.5) / 5, self)
 
     def _head(self, out: Outgoing) -> bytes:
-        lines = [
-            f"HTTP/1.1 {out.status} {REASONS.get(out.status, 'Status')}",
-            f"content-type: {out.content_type}",
-        ]
+        given = out.names()
+        lines = [f"HTTP/1.1 {out.status} {REASONS.get(out.status, 'Status')}"]
+        if "content-type" not in given:
+            lines.append(f"content-type: {out.content_type}")
         if out.stream:
             lines += ["transfer-encoding: chunked", "cache-control: no-cache"]
-        elif out.status not in (204, 304):
+        elif out.status not in (204, 304) and "content-length" not in given:
             lines.append(f"content-length: {sum(len(piece) for piece in out.pieces)}")
         lines += [f"{name}: {value}" for name, value in out.headers.items()]
         return ("\r\n".join(lines) + "\r\n\r\n").encode("utf-8", "surrogateescape")
