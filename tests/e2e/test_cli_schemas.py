@@ -92,9 +92,16 @@ def test_tr_148_a_snapshot_without_calls_is_true_to_the_schema(world: World) -> 
     check(world, "snapshot", listed(world))
 
 
-@pytest.mark.parametrize("command", [("list", "--session", "nope"), ("show", "nope"), ("confirm", "nope")])
-def test_tr_149_with_json_a_fault_is_the_error_object_and_nothing_else(
-    world: World, command: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("command", "code"),
+    [
+        (("list", "--session", "nope"), "SF-NOT-FOUND"),
+        (("show", "nope"), "attempt_unknown"),
+        (("confirm", "nope"), "attempt_unknown"),
+    ],
+)
+def test_tr_149_tr_125_with_json_a_fault_is_the_error_object_and_nothing_else(
+    world: World, command: tuple[str, ...], code: str
 ) -> None:
     world.model_says({"text": "Done."})
     world.run("-p", "say something")
@@ -102,7 +109,7 @@ def test_tr_149_with_json_a_fault_is_the_error_object_and_nothing_else(
     assert (run.returncode, run.stderr) == (1, "")
     document = json.loads(run.stdout)
     check(world, "error", document)
-    assert document["code"] == "SF-NOT-FOUND"
+    assert document["code"] == code
 
 
 def test_ux_32_every_line_of_a_run_is_true_to_the_schema_that_config_prints(

@@ -51,11 +51,14 @@ def test_tr_71_tr_78_what_an_earlier_owner_left_running_is_listed_and_ended_also
         listed.startswith("Nothing is open.") and "still runs" in listed and call["attemptId"][-4:] in listed
     )
     assert "still runs" in world.run("recover", "list", "--all-projects").stdout
+    (told,) = json.loads(world.run("recover", "list", "--json").stdout)["survivors"]
+    assert told["attemptId"] == call["attemptId"] and told["pids"] and told["log"]
     # What is listed can be ended, though there is nothing left to decide (TR-71).
     assert world.run("recover", "process", call["attemptId"], "leave").returncode == 0
     ended = world.run("recover", "process", call["attemptId"], "kill")
     assert (ended.returncode, "are gone" in ended.stdout) == (0, True), ended.stderr
     assert world.run("recover", "list").stdout == "Nothing is open.\n"
+    assert "survivors" not in json.loads(world.run("recover", "list", "--json").stdout)
     again = world.run("recover", "process", call["attemptId"], "kill")
     assert (again.returncode, "already_resolved" in again.stderr) == (4, True)
 

@@ -184,6 +184,8 @@ def result_line(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]:
         "content": facts.get("text", ""),
         "is_error": bool(facts.get("isError")),
     }
+    if facts.get("ref"):
+        block["result_ref"] = facts["ref"]
     return _line("user", facts, session_id, {"message": {"role": "user", "content": [block]}})
 
 
@@ -191,7 +193,11 @@ def given(receipt: Receipt) -> dict[str, Any]:
     """The text that the model is given for a call, and whether it counts as an error (TR-44)."""
     told = result_of(receipt)
     if receipt.result is None and receipt.result_ref is not None:
-        return {"text": f"The whole result is stored as {receipt.result_ref}.", "isError": told.is_error}
+        text = (
+            "The result is too long for a line of output. It is stored:"
+            f" surefoot session export {receipt.session_id} gives it, under {receipt.attempt_id}."
+        )
+        return {"text": text, "isError": told.is_error, "ref": receipt.result_ref}
     return {"text": told.text, "isError": told.is_error}
 
 

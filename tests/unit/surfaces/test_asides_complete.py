@@ -80,7 +80,7 @@ NOT_FOR_PEOPLE = {
     "it is not JSON: {}": "a fault of an answer, for the model and in `result`",
     "the schema cannot be followed: {}": "the same",
     "{} is no JSON number": "the same",
-    "The whole result is stored as {}.": "what the model is given for a call",
+    "The result is too long for a line of output.": "what a script is given for a call in stream-json",
     "surefoot session export, schema_version {}": "title of a JSON schema",
     "surefoot output: one line, schema_version {}": "title of a JSON schema",
 }

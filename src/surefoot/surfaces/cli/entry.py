@@ -141,7 +141,7 @@ def run(arguments: Sequence[str]) -> int:
     except SurefootError as error:
         code = str(error.facts.get("code") or error.code)
         if first_word(arguments) == "recover" and "--json" in arguments:
-            _say_object(code, error.message)
+            _say_object(str(error.facts.get("refusal") or code), error.message)
         else:
             _tell(error.message, code, next_of(error), arguments)
         return exit_of(error)

@@ -231,16 +231,23 @@ async def find_attempt(
             unread.append(error)  # another ledger may still hold it
     if unread and not found:
         raise unread[0]
-    return _single(found, reference, [receipt.attempt_id for _, _, receipt in found])
+    names = [receipt.attempt_id for _, _, receipt in found]
+    return _single(found, reference, names, refusal="attempt_unknown")
 
 
 def _single(
-    found: list[T], reference: str, names: list[str], where: str = "surefoot recover list --all"
+    found: list[T],
+    reference: str,
+    names: list[str],
+    where: str = "surefoot recover list --all",
+    *,
+    refusal: str | None = None,
 ) -> T:
+    """The one that was found. `refusal` is how the same is called where a call is asked for by its id (TR-125)."""
     if len(found) == 1:
         return found[0]
     if not found:
-        raise SessionMissing(f"Nothing here is called {reference!r}.", next_command=where)
+        raise SessionMissing(f"Nothing here is called {reference!r}.", next_command=where, refusal=refusal)
     raise SessionMissing(
         f"{reference!r} is not unique: {', '.join(sorted(names)[:6])}. Give more of it.", next_command=where
     )

@@ -112,7 +112,8 @@ def list_(
     complain(reading.told_broken(broken))
     shown = _with_something(snapshots, resolved)
     if flags["as_json"]:
-        _say_snapshots(shown or snapshots[:1], look.language)
+        left = [] if session is not None else _survivors(reading.places_of(settings, every=all_projects))
+        _say_snapshots(shown or snapshots[:1], look.language, left)
     else:
         lines = _list_lines(shown, look, resolved=resolved)
         say_lines(lines if lines or broken else [say("nothing_open", look.language)])
@@ -159,15 +160,39 @@ def _listed(call: Mapping[str, Any], resolved: bool) -> bool:
     return view.is_card(call) or resolved
 
 
-def _say_snapshots(snapshots: Sequence[Mapping[str, Any]], language: str) -> None:
-    """One snapshot as it is; several as a list of them, with the calls of all in the order of TR-139 beside it."""
+def _survivors(places: Sequence[reading.Place]) -> list[dict[str, Any]]:
+    """The facts of `_survivor_lines`."""
+    return [
+        {
+            "attemptId": one.attempt_id,
+            "pids": [member.pid for member in one.members],
+            "supervisorPid": one.supervisor_pid if one.supervisor_alive else None,
+            "command": one.command,
+            "log": one.log,
+            "startedBoot": one.started_boot_ms,
+            "settled": one.settled,
+        }
+        for place in places
+        for one in reading.survivors_in(place)
+        if not one.background
+    ]
+
+
+def _say_snapshots(
+    snapshots: Sequence[Mapping[str, Any]], language: str, left: Sequence[Mapping[str, Any]]
+) -> None:
+    """One snapshot as it is; several as a list of them, with the calls of all in the order of TR-139 beside it.
+
+    What earlier owners left running stands beside them in `survivors`, where there is any.
+    """
+    beside = {"survivors": left} if left else {}
     documents = [view.with_cards(one, language) for one in snapshots]
     if len(documents) == 1:
-        say_json(documents[0])
+        say_json({**documents[0], **beside})
         return
     calls = sorted((call for one in documents for call in one["calls"]), key=lambda call: not call["open"])
     running = {one["attemptId"]: one for document in documents for one in document["background"]}
-    say_json({"calls": calls, "background": list(running.values()), "sessions": documents})
+    say_json({"calls": calls, "background": list(running.values()), "sessions": documents, **beside})
 
 
 def _list_lines(snapshots: Sequence[Mapping[str, Any]], look: Look, *, resolved: bool) -> list[str]:
