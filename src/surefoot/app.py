@@ -40,7 +40,7 @@ from surefoot.providers.endpoints import Endpoint, place_of
 from surefoot.providers.hosted import enabled
 from surefoot.providers.port import ToolSpec
 from surefoot.providers.projection import WIRES
-from surefoot.runtime.actions import Actions, Policy
+from surefoot.runtime.actions import Actions
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.controller import Controller
 from surefoot.runtime.desk import Desk
@@ -52,6 +52,7 @@ from surefoot.runtime.permission import mode_of, parse_rules
 from surefoot.runtime.rewriting import fork
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
+from surefoot.runtime.standing import Policy
 from surefoot.runtime.tools import Place, Registry, Tool
 from surefoot.settings_files import project_files
 from surefoot.settings_table import VENDOR_KEYS
@@ -349,7 +350,6 @@ class App:
             resume_retry=recovery.resume_retry,
             retry_enabled=os.environ.get(RETRY_SWITCH) == "1",
             boot_id=boot_id(),
-            person_attached=self.asker is not None,
             assurance=recovery.assurance_for_irreversible,
             inspect_on_resume=recovery.inspect_on_resume,
             release_stopped_checks=recovery.release_stopped_checks,
@@ -366,7 +366,7 @@ class App:
             )
         endpoint = await self._endpoint(chosen)
         own = self.settings.places.settings_folder / "contracts"
-        contract = contracts.resolve(endpoint.contract, [own] if own.is_dir() else [])
+        contract = contracts.resolve_for(endpoint.name, chosen.endpoint.wire, endpoint.contract, [own])
         if not chosen.endpoint.key_command:
             config.read_key(chosen.endpoint)
         contract = contract.with_reasoning_protocol(chosen.endpoint.reasoning_protocol)
@@ -594,6 +594,6 @@ def examine(settings: Settings) -> None:
                 place_of(endpoint.name, endpoint.url)
             except ProviderError as error:
                 raise SettingsError(error.message, next_command="surefoot config show --origin") from None
-            contracts.resolve(endpoint.contract, [own] if own.is_dir() else [])
+            contracts.resolve_for(endpoint.name, endpoint.wire, endpoint.contract, [own])
     if settings.model and settings.model.partition("/")[0] not in VENDOR_KEYS:
         settings.chosen()

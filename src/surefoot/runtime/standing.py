@@ -32,7 +32,6 @@ class Policy:
     resume_retry: str = "safe"
     retry_enabled: bool = False
     boot_id: str = ""
-    person_attached: bool = False
     assurance: str = "same-user"
     """The least level for a decision about a call of class `NON_IDEMPOTENT` or `UNKNOWN` (UX-122)."""
     inspect_on_resume: bool = True
