@@ -10,7 +10,7 @@ Promises: recovery:never-guess, recovery:no-self-start, recovery:way-out.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -283,7 +283,9 @@ class Actions:
         fault = malformed(request, self._limits)
         if fault is not None:
             return Answer(400, {"code": fault, "message": fault})
-        caller = self.seen(caller)
+        return await self._identified(self._act(request, self.seen(caller)))
+
+    async def _act(self, request: Mapping[str, Any], caller: Caller) -> Answer:
         action = Action(request["action"])
         try:
             await self._settle_debt()
@@ -317,7 +319,21 @@ class Actions:
 
     async def process(self, request: Mapping[str, Any], caller: Caller) -> Answer:
         """Adopt, kill or leave what a call left running (TR-71, TR-146)."""
-        return await self.choices.act(request, self.seen(caller), self._controls())
+        return await self._identified(self.choices.act(request, self.seen(caller), self._controls()))
+
+    async def _identified(self, work: Awaitable[Answer]) -> Answer:
+        """The answer of a press, with what a refusal is to be read again by (TR-145).
+
+        An owner that learns in the commit that it is one no longer is answered as by rule 7 (TR-125).
+        """
+        try:
+            answer = await work
+        except StaleEpoch:
+            answer = self._refused(Admission("lease_lost", 7), None)
+        if answer.status != 409 or "revision" in answer.body:
+            return answer
+        now = {"runtimeEpoch": str(self.session.epoch), "revision": self.snapshot()["revision"]}
+        return Answer(answer.status, {**answer.body, **now})
 
     async def _retry(self, receipt: Receipt, caller: Caller) -> Answer:
         """A new attempt on proof of this moment; a refusal before its start leaves all as it was (TR-137)."""
@@ -431,6 +447,9 @@ class Actions:
                 newest = None if now is None else (now.inspection or {}).get("id")
                 if inspection_id is not None and inspection_id != newest:
                     return "inspection_stale"
+                overtaken = self.session.book.inspection_overtaken(receipt.attempt_id)
+                if overtaken and action in admission.NEEDS_INSPECTION:
+                    return "inspection_stale"  # news of the attempt came between the press and its commit
             return None
 
         try:
@@ -502,6 +521,3 @@ def _stored_arguments(receipt: Receipt) -> Mapping[str, Any] | None:
         return read_arguments(receipt.arguments).value
     except ArgumentsInvalid:
         return None
-
-
-__all__ = ["Actions", "Policy"]

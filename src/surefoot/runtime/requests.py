@@ -108,4 +108,7 @@ def _malformed_items(items: Any, limits: Limits) -> str | None:
             return "bad_request"
         if set(item) - {"attemptId", "inspectionId"}:
             return "unknown_field"
-    return None
+        if not isinstance(item.get("inspectionId"), str | None):
+            return "bad_request"
+    names = [item["attemptId"] for item in items]
+    return None if len(set(names)) == len(names) else "bad_request"  # a call is resolved once
