@@ -340,7 +340,9 @@ async def test_we_19_finish_speaks_the_words_of_the_wire(
 
 
 async def test_we_19_knobs_bend_calls_and_reasoning_as_named(emulator: Emulator, sdk: Any) -> None:
-    emulator.script([{"thinking": "hm", "calls": [call("note", text="a"), call("note", text="b")]}], then="last")
+    emulator.script(
+        [{"thinking": "hm", "calls": [call("note", text="a"), call("note", text="b")]}], then="last"
+    )
 
     async def content(**action: Any) -> list[Body]:
         emulator.fault(**action)
