@@ -26,9 +26,7 @@ def test_ux_39_commas_and_spaces_outside_brackets_separate_rules(
     assert rules_of(given) == rules
 
 
-@pytest.mark.parametrize(
-    "text", ["Bash(git", "Bash(", "Read,Bash(rm *", "Bash)", "Bash(a) b)"]
-)
+@pytest.mark.parametrize("text", ["Bash(git", "Bash(", "Read,Bash(rm *", "Bash)", "Bash(a) b)"])
 def test_ux_39_a_rule_whose_brackets_do_not_match_is_no_wider_rule(text: str) -> None:
     with pytest.raises(SettingsError):
         parse_rules(allow=rules_of((text,)))
