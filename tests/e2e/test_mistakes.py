@@ -64,6 +64,10 @@ def test_ux_25_a_flag_that_names_no_tool_is_a_warning_with_the_nearest_name(worl
         ),
         ('[endpoints.desk]\nurl = "desk:8080"\n', "The URL of endpoint 'desk'"),
         ('[endpoints.desk]\nurl = "http://desk/v1"\ncontract = "vlm/chat"\n', "Did you mean vllm/chat?"),
+        (
+            '[endpoints.desk]\nurl = "http://desk/v1"\nwire = "responses"\ncontract = "openai/chat"\n',
+            "another wire",
+        ),
         ('model = "dsk/m"\n[endpoints.desk]\nurl = "http://desk/v1"\n', "No endpoint is named 'dsk'"),
         ('[permissions]\ndeny = ["Bash("]\n', "permission rule 'Bash('"),
         ('[packs]\nuse = ["nosuch"]\n', "nosuch"),

@@ -154,3 +154,14 @@ def test_wc_5_the_built_in_table_holds() -> None:
     assert enforced["vllm/chat"] == chat | {"LS-01", "LS-05"} == enforced["ollama/chat"]
     for name in SHIPPED:
         assert set(contracts.resolve(name).rules) <= RULE_IDS
+
+
+def test_ux_25_a_contract_of_another_wire_than_the_endpoint_speaks_is_refused_by_name(tmp_path: Path) -> None:
+    assert contracts.resolve_for("x", "chat", "openai/chat", [tmp_path / "none"]).id == "openai/chat"
+    with pytest.raises(SettingsError) as raised:
+        contracts.resolve_for("x", "anthropic", "openai/chat")
+    told = "Endpoint 'x' speaks the wire 'anthropic', and its contract 'openai/chat' is one of another wire."
+    assert (raised.value.message, raised.value.next_command) == (
+        told,
+        "surefoot contract show compat/anthropic",
+    )
