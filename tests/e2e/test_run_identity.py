@@ -89,9 +89,29 @@ def test_ux_15_a_message_may_answer_the_result_of_the_one_before(world: World) -
     assert [one["result"] for one in heard if one["type"] == "result"] == ["One.", "Two."]
 
 
+def test_ux_34_a_run_that_no_message_comes_to_ends_with_its_time_and_leaves_no_session(world: World) -> None:
+    world.model_says(DONE)
+    run = subprocess.Popen(
+        [*SUREFOOT, "-p", "--input-format=stream-json", "--output-format=stream-json", "--timeout", "200ms"],
+        cwd=world.project, env=world.environ, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True,
+    )  # fmt: skip
+    world.started.append(run)
+    assert run.stdin is not None and run.stdout is not None
+    assert run.wait(timeout=90) == 124
+    (document,) = lines(run.stdout.read())
+    run.stdin.close()
+    assert (document["subtype"], document["session_id"]) == ("error_timeout", None)
+    assert world.run("session", "list", "--json").stdout == "[]\n"
+
+
 def test_ux_34_a_line_that_is_no_message_ends_the_run_with_2_and_its_number(world: World) -> None:
     world.model_says(DONE)
-    for given, told in (("no json\n", "Line 1"), (message("ok") + message([{"type": "image"}]), "Line 2")):
+    for given, told in (
+        ("\n", "There is no prompt"),
+        ("no json\n", "Line 1"),
+        (message("ok") + message([{"type": "image"}]), "Line 2"),
+    ):
         done = streamed(world, given)
         assert done.returncode == 2 and told in done.stderr
         check_output(done.stdout)

@@ -66,6 +66,7 @@ class _Run:
     _name: str | None = None
     """How people name the session: its name, or its short id."""
     _told: dict[str, str] = field(default_factory=dict)
+    _incoming: conversing.Incoming | None = None
     _until: float | None = None
     """When `--timeout` ends this run, by the monotonic clock."""
     _halted: asyncio.Event = field(default_factory=asyncio.Event)
@@ -119,6 +120,15 @@ class _Run:
 
     async def _session(self) -> None:
         wish = self.wish
+        if wish.conversing:
+            self._set_limit()
+            said = wish.look.language
+            self._incoming = conversing.Incoming(lambda line: complain([translated(line, said)]))
+        prompt = wish.prompt if wish.prompt.strip() or not wish.conversing else await self._next()
+        if prompt is None:
+            if not self._halted.is_set():
+                raise UsageError("There is no prompt: give one as an argument or on standard input.")
+            return
         async with running.opened(wish, on_notice=self._notice) as opened:
             self.controller = opened.controller
             self._name = await name_of(opened.app, opened.controller.session_id)
@@ -128,10 +138,10 @@ class _Run:
             early, self._early = self._early or [], None
             for notice in early:
                 self._notice(notice)
-            if self.wish.timeout_seconds is not None:
-                self._until = time.monotonic() + self.wish.timeout_seconds
+            if self._until is None:
+                self._set_limit()
             if self._signal is None and await self._may_begin(opened):
-                await self._turns(opened)
+                await self._turns(opened, prompt)
             if self._stopping is not None:
                 await self._stopping
             if self.ending.history_refused:
@@ -175,21 +185,13 @@ class _Run:
         complain([*lines, *(line for line in (again, allowed) if line)])
         self._say_background(resumed.get("background") or ())
 
-    async def _turns(self, opened: running.Opened) -> None:
+    async def _turns(self, opened: running.Opened, prompt: str | None) -> None:
         """The turn of the prompt; then one for each message of standard input, as long as it is open."""
         controller, wish = opened.controller, self.wish
-        if not wish.conversing:
-            await self._turn(controller, wish.prompt)
-            await self._fit_form(controller)
-            return
-        incoming = conversing.Incoming(lambda told: complain([translated(told, wish.look.language)]))
-        prompt: str | None = wish.prompt if wish.prompt.strip() else await self._next(incoming)
-        if prompt is None and not self._halted.is_set():
-            raise UsageError("There is no prompt: give one as an argument or on standard input.")
         while prompt is not None:
             await self._turn(controller, prompt)
             await self._fit_form(controller)
-            if self._halted.is_set():
+            if not wish.conversing or self._halted.is_set():
                 return
             self._look_at_the_end(running.Desk(opened.app, controller).snapshot())
             self.tally.duration_ms = round((time.monotonic() - self._began) * 1000)
@@ -197,21 +199,29 @@ class _Run:
             self._line(self._answered)
             if self.tally.unknown_outcomes and wish.settings.recovery.on_unknown == "stop":
                 return  # no request more until somebody decided (UX-36)
-            prompt = await self._next(incoming)
+            prompt = await self._next()
 
-    async def _next(self, incoming: conversing.Incoming) -> str | None:
+    async def _next(self) -> str | None:
         """The words of the next message; None at their end, or when the run is to end."""
-        coming = asyncio.ensure_future(incoming.next())
+        if self._incoming is None:
+            return None
+        coming = asyncio.ensure_future(self._incoming.next())
         halted = asyncio.ensure_future(self._halted.wait())
         done, _ = await asyncio.wait(
             {coming, halted}, timeout=self._left(), return_when=asyncio.FIRST_COMPLETED
         )
         if not done:
             self._timed_out = True
-            self._stop()
+            self._halted.set()
+            if self.controller is not None:
+                self._stop()
         for task in (coming, halted):
             task.cancel()
         return coming.result() if coming in done and not self._halted.is_set() else None
+
+    def _set_limit(self) -> None:
+        limit = self.wish.timeout_seconds
+        self._until = None if limit is None else time.monotonic() + limit
 
     def _left(self) -> float | None:
         return None if self._until is None else max(0.0, self._until - time.monotonic())
