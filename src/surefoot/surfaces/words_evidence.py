@@ -174,6 +174,10 @@ NOT_SHOWN: Mapping[str, tuple[str, str]] = {
         "产生后又撤回的提交，因为这里没有保留引用日志",
         "產生後又撤回的提交，因為這裡沒有保留參照日誌",
     ),
+    "that it is the same one as before; this file system keeps no time of birth": (
+        "它就是先前的那一个；此文件系统不保存创建时间",
+        "它就是先前的那一個；此檔案系統不保存建立時間",
+    ),
     "that the command cannot still commit": ("该命令不会再提交", "該命令不會再提交"),
     "that this call did it; it was so before": (
         "是这次调用做的；之前就是如此",

@@ -12,6 +12,7 @@ lies beside the file, which a reader must not touch; it looks into a copy instea
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -25,6 +26,7 @@ from urllib.parse import quote
 from surefoot.core.model import EffectClass, Grade, Receipt
 from surefoot.machine import boot_ms
 from surefoot.verifiers.port import Deadline, Observation, WriteAttempted
+from surefoot.verifiers.sameness import as_far_as_told, identity
 from surefoot.verifiers.sight import LedgerFiles
 
 COPY_BYTES = 256 << 20
@@ -56,10 +58,12 @@ class SqliteVerifier:
         self._ledger_files = ledger_files
 
     def recovery_scope(self, call: Receipt) -> str:
-        """The real path of the file, with device and inode. Raises OSError when it is not there."""
+        """The real path of the file, with its identity. Raises OSError when it is not there."""
         path = self._path(call)
-        found = path.stat()
-        return json.dumps(["sqlite", str(path), found.st_dev, found.st_ino], separators=(",", ":"))
+        known = identity(path)
+        if known is None:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+        return json.dumps(["sqlite", str(path), *known], separators=(",", ":"))
 
     def inspect_effect(self, key: str, call: Receipt, deadline: Deadline, *, fenced: bool) -> Observation:
         """Look for the row. `fenced` says that the process that held the transaction is gone."""
@@ -84,7 +88,8 @@ class SqliteVerifier:
         open_reason = None if fenced else "not_fenced"
         open_point = "" if fenced else "that a transaction which is still open cannot commit one"
         said = "No row with the key is committed."
-        return Observation("absent", Grade.PROOF, fenced, said, {"rows": 0}, open_point, open_reason)
+        found = Observation("absent", Grade.PROOF, fenced, said, {"rows": 0}, open_point, open_reason)
+        return as_far_as_told(found, identity(path))
 
     def _path(self, call: Receipt) -> Path:
         path = self._database(call) if callable(self._database) else self._database

@@ -26,7 +26,6 @@ from surefoot.verifiers.repository import (
     Repository,
     Unreadable,
     common_folder,
-    identity,
     index_digest,
     listing_digest,
     log_mark,
@@ -35,6 +34,7 @@ from surefoot.verifiers.repository import (
     place_mark,
     scrubbed,
 )
+from surefoot.verifiers.sameness import as_far_as_told, identity
 from surefoot.verifiers.sight import is_before
 
 Variables = Callable[[Path], Mapping[str, str] | None]
@@ -93,11 +93,13 @@ class GitVerifier:
         record = _record_of(call)
         try:
             repository = self._repository(Path(str(record["directory"])), deadline.boot_ms)
-            if record["kind"] == "commit":
-                return _look_for_commit(repository, record, fenced=fenced)
             if record["kind"] == "push":
                 return self._look_for_push(repository, record, call, fenced=fenced)
-            return _look_for_ref(repository, record, call, fenced=fenced)
+            if record["kind"] == "commit":
+                found = _look_for_commit(repository, record, fenced=fenced)
+            else:
+                found = _look_for_ref(repository, record, call, fenced=fenced)
+            return as_far_as_told(found, identity(Path(record["common"][0])))
         except Unreadable as error:
             return _unknown(str(error).partition(":")[0], "Git could not be read.")
 

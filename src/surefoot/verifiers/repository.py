@@ -9,7 +9,6 @@ project starts (`tools` give them), what a sight proves (`verifiers.git`).
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import subprocess
 from collections.abc import Mapping
@@ -261,12 +260,3 @@ def listing_digest(refs: Mapping[str, str]) -> str:
 def scrubbed(address: str) -> str:
     """An address without the name and password inside it."""
     return _USER.sub(r"\1", address)
-
-
-def identity(path: Path) -> list[int] | None:
-    """Device and inode; None when nothing is there."""
-    try:
-        found = os.stat(path)  # noqa: PTH116
-    except OSError:
-        return None
-    return [found.st_dev, found.st_ino]

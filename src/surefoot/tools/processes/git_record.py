@@ -26,7 +26,6 @@ from surefoot.verifiers.repository import (
     Repository,
     Unreadable,
     common_folder,
-    identity,
     index_digest,
     listing_digest,
     log_mark,
@@ -34,6 +33,7 @@ from surefoot.verifiers.repository import (
     place_mark,
     scrubbed,
 )
+from surefoot.verifiers.sameness import identity
 
 RECORD_VERSION = 1
 RECORD_SECONDS = 4.0
