@@ -208,8 +208,9 @@ class Resuming:
         """The calls a dead owner was asking a permission for, in call order; nobody has answered (UX-42).
 
         Without the nested ones: the call that one belonged to is over, and so nobody would read its result.
+        Without those a rewind left behind, which `ask_again` withdraws (TR-95).
         """
-        return [one for one in self._unanswered() if one.parent_attempt_id is None]
+        return [one for one in self._unanswered() if _is_asked_again(one)]
 
     def approved(self) -> list[Receipt]:
         """The calls that a person allowed and whose owner died before they began, in call order (TR-171).
@@ -251,8 +252,7 @@ class Resuming:
             if not self._barrier.stopping:
                 receipts.append(await self._again(old, supersedes=None))
         for old in self._unanswered():
-            alone = old.parent_attempt_id is None and OFF_BRANCH not in old.notes
-            if self.person() and alone and not self._barrier.stopping:
+            if self.person() and _is_asked_again(old) and not self._barrier.stopping:
                 receipts.append(await self._again(old, supersedes=None))
             asked = self._session.questions.of([old.attempt_id])
             if asked is None or asked.verdict is not None:
@@ -283,3 +283,7 @@ class Resuming:
                 await retrying.settled(begun.attempt_id)
                 receipts.append(self._session.book.get(begun.attempt_id) or begun)
         return receipts
+
+
+def _is_asked_again(receipt: Receipt) -> bool:
+    return receipt.parent_attempt_id is None and OFF_BRANCH not in receipt.notes

@@ -321,6 +321,19 @@ def test_ux_42_an_open_permission_question_is_named_when_its_session_is_opened_a
     play(main)
 
 
+def test_tr_95_ux_42_a_permission_question_that_a_rewind_left_behind_is_named_no_more() -> None:
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        await died_while_asking(rig)
+        second = await rig.own(asking(rig, Person("approved")))
+        await second.do(second.controller.rewriting.rewind())
+        assert second.controller.resume()["willAskAgain"] == [], (
+            "it will be withdrawn, so nobody announces it"
+        )
+
+    play(main)
+
+
 def test_ux_42_a_question_shown_again_and_cut_off_again_keeps_its_id_and_stays_one_question() -> None:
     async def main(sim: Simulation) -> None:
         rig = Rig(sim)
