@@ -16,6 +16,7 @@ from surefoot.core.model import EffectClass, Grade
 from surefoot.runtime.tools import observe
 from surefoot.tools.classify.git_writes import git_write
 from surefoot.tools.processes.git_record import git_record, git_variables
+from surefoot.verifiers import sameness
 from surefoot.verifiers.clock import boot_ms
 from surefoot.verifiers.git import GitVerifier
 from surefoot.verifiers.port import Deadline, EffectVerifier, WriteAttempted
@@ -288,6 +289,25 @@ def test_tr_109_a_tag_made_and_taken_away_is_not_proven_absent(repo: Repo) -> No
 
 
 # Scope, limits, reading ---------------------------------------------------------------------------
+
+
+def test_tr_99_a_repository_born_at_another_time_is_another_one_with_the_same_inode(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sameness, "born_ns", lambda path, inode: 1)
+    call = repo.stood(COMMIT)
+    assert observe(verifier_of(call), call, LATER, fenced=True).state == "absent"
+    monkeypatch.setattr(sameness, "born_ns", lambda path, inode: 2)
+    found = observe(verifier_of(call), call, LATER, fenced=True)
+    assert (found.state, found.reason) == ("unknown", "scope_changed")
+
+
+def test_tr_99_no_commit_is_not_proven_where_no_time_of_birth_is_kept(
+    repo: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sameness, "born_ns", lambda path, inode: None)
+    found = seen(repo.stood(COMMIT))
+    assert (found.state, found.grade, found.reason) == ("absent", Grade.STRONG, "identity_unsure")
 
 
 def test_tr_99_a_repository_put_in_the_place_of_another_is_another_scope(repo: Repo) -> None:
