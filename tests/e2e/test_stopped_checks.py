@@ -127,7 +127,13 @@ async def test_tr_96_ux_52_a_fork_on_disk_is_fenced_and_leaves_its_origin_as_it_
     async with open_app(settings, directory=project / "work", parts=Parts(model=PlayedModel(steps))) as app:
         origin = await app.session()
         receipt = await stopped(origin)
-        await until(origin, lambda: (origin.session.book.get(receipt.attempt_id).process or {}).get("quiet"))
+
+        def over() -> bool:
+            """Both late notes of the stopped check are written, in whichever order they came."""
+            now = origin.session.book.get(receipt.attempt_id)
+            return bool((now.process or {}).get("quiet")) and (now.executor or {}).get("state") == "ended"
+
+        await until(origin, over)
         before = await app.ledger.read(origin.session_id)
         forked = await app.session(await app.fork(origin.session_id))
         assert await app.ledger.read(origin.session_id) == before
