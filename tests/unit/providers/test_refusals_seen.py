@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
+from openai.types.responses import ResponseError
 
 from surefoot.providers import contracts
 from surefoot.providers.diagnosis import diagnose
@@ -230,3 +231,17 @@ def test_pr_10_a_refusal_seen_gets_the_class_of_its_rule(
     rule: str, contract: str, status: int, body: dict[str, Any], kind: str
 ) -> None:
     assert diagnose(status, json.dumps(body).encode(), contracts.resolve(contract)).kind == kind, rule
+
+
+def test_pr_10_every_code_of_a_failed_response_that_no_wait_cures_is_not_asked_for_again() -> None:
+    passing = {"server_error", "rate_limit_exceeded", "vector_store_timeout"}
+    worded = {"invalid_prompt", "data_residency_mismatch"}
+    named = set(get_args(ResponseError.model_fields["code"].annotation)) - passing - worded
+    contract = contracts.resolve("compat/responses")
+    kinds = {}
+    for code in named:
+        body = json.dumps({"error": {"code": code, "message": "It failed."}}).encode()
+        kinds[code] = diagnose(None, body, contract).kind
+    assert set(kinds.values()) == {"policy", "payload", "schema"}
+    assert {code for code, kind in kinds.items() if kind == "policy"} >= {"bio_policy"}
+    assert all(kind == "policy" for code, kind in kinds.items() if "policy" in code)
