@@ -68,7 +68,7 @@ async def stopped(controller: Controller) -> Receipt:
 async def test_tr_75_ux_156_a_stopped_check_is_released_by_policy_once_it_is_quiet(
     project: Path, how: str
 ) -> None:
-    limited = {"calls": [{"name": "shell", "args": {"command": "pytest", "timeout_seconds": 1}}]}
+    limited = {"calls": [{"name": "shell", "args": {"command": "pytest", "timeout_seconds": 3}}]}
     begun = [RUNS] if how == "stop" else [limited, {"text": "well"}]
     steps = [*begun, WRITES, {"text": "done"}]
     async with opened(project, steps) as controller:

@@ -173,7 +173,7 @@ async def test_pr_92_the_time_limit_of_a_write_begins_with_the_write_and_not_wit
     tmp_path: Path, say: Any
 ) -> None:
     """Opening waits for most of one limit, the write for most of another: together more than one."""
-    folder, limit_seconds = tmp_path / "ledger", 2.0
+    folder, limit_seconds = tmp_path / "ledger", 5.0
     await filled(folder, say)
 
     def shut_for(seconds: float) -> threading.Timer:

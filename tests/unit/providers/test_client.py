@@ -302,14 +302,14 @@ async def test_a_server_that_never_ends_is_given_up_and_the_limit_is_named() -> 
 async def test_case_s36_keep_alives_hold_the_idle_limit_off() -> None:
     async def slow(writer: asyncio.StreamWriter, server: Server) -> None:
         writer.write(head())
-        until = time.monotonic() + 2 * limits.idle_seconds
+        until = time.monotonic() + 1.5 * limits.idle_seconds
         while time.monotonic() < until:
             writer.write(b": ping\n\n")
             await writer.drain()
             await asyncio.sleep(0.05)
         writer.write(GOOD)
 
-    limits = replace(AMPLE, idle_seconds=1.5)
+    limits = replace(AMPLE, idle_seconds=3.0)
     async with serving(slow) as server:
         assert (await ask(server.url, limits=limits)).text == "hello"
 

@@ -152,7 +152,7 @@ async def test_tr_206_the_bash_startup_file_is_not_read_by_readers(calls: Calls,
 async def test_tr_73_a_limit_gives_unknown_with_a_handle_and_the_truth_replaces_it(calls: Calls) -> None:
     tool = shell_tool(at_deadline="keep")
     command = "echo begun; while ! test -e go; do sleep 0.01; done; echo ended > done; exit 7"
-    outcome = await calls.run(command, tool, timeout_seconds=2.0)
+    outcome = await calls.run(command, tool, timeout_seconds=4.0)
     assert (outcome.state, outcome.reason, outcome.executor) == (State.UNKNOWN, "time_limit", "alive")
     assert outcome.text.startswith("begun\n") and "att_s1" in outcome.text
     assert calls.late == []
@@ -165,7 +165,7 @@ async def test_tr_73_a_limit_gives_unknown_with_a_handle_and_the_truth_replaces_
 
 
 async def test_tr_73_a_limit_stops_the_command_unless_declared_otherwise(calls: Calls) -> None:
-    outcome = await calls.run("exec sleep 300", timeout_seconds=2.0)
+    outcome = await calls.run("exec sleep 300", timeout_seconds=4.0)
     assert outcome.reason == "time_limit"
     await calls.bench.until(lambda: calls.late)
     assert (calls.late[0][0].state, calls.late[0][0].reason) == (State.UNKNOWN, "time_limit")
