@@ -230,3 +230,17 @@ def test_ux_136_the_front_page_shows_what_the_demo_prints(environ: dict[str, str
     assert block is not None
     shown, printed = (re.sub(" +", " ", _VARIES.sub("…", text)) for text in (block[1], piped(environ).stdout))
     assert shown in printed
+
+
+@pytest.mark.parametrize(("locale", "title", "person"), [
+    ("zh_CN.UTF-8", "一个代理支付一张发票", "由人在终端中决定：surefoot recover confirm att_"),
+    ("zh_TW.UTF-8", "一個代理支付一張發票", "由人在終端機中決定：surefoot recover confirm att_"),
+])  # fmt: skip
+def test_ux_11_the_demo_speaks_the_language_of_the_locale(
+    environ: dict[str, str], locale: str, title: str, person: str
+) -> None:
+    done = piped(environ | {"LANG": locale, "PYTHONUTF8": "1"})
+    assert done.returncode == 3, done.stderr
+    assert done.stdout.startswith(title) and person in done.stdout
+    english = [row for row in done.stdout.splitlines() if row.startswith(("The ", "An ", "A "))]
+    assert english == []

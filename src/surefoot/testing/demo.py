@@ -34,13 +34,14 @@ from typing import Any
 
 from surefoot.surfaces import plain, view
 from surefoot.surfaces.keys import QUIET_MS, Keys
+from surefoot.surfaces.tongues import language_of
 from surefoot.surfaces.words import refusal, say
 from surefoot.testing.demo_agent import AFTER, LABEL, PAY, die_with_parent, pay_tool, settings_at
+from surefoot.testing.demo_words import told
 from surefoot.testing.flags import Flags
 from surefoot.testing.played import PlayedModel
 from surefoot.testing.sink import Sink
 
-LANGUAGE = "en"
 MOMENTS = ("before", "during", "after")
 START_SECONDS = 20.0
 
@@ -147,6 +148,7 @@ class Stage:
     interactive: bool
     keep: bool
     ascii_only: bool
+    language: str = "en"
 
     def say(self, *lines: str) -> None:
         """Write lines for a reader; on a terminal a long one breaks between words."""
@@ -155,8 +157,13 @@ class Stage:
             for row in plain.wrap(line, columns):
                 print(plain.only_ascii(row) if self.ascii_only else row, flush=True)
 
-    def tell(self, text: str) -> None:
+    def told(self, key: str, **values: object) -> str:
+        """A sentence of the demo's own, in the language of this stage."""
+        return told(key, self.language, **values)
+
+    def tell(self, key: str, **values: object) -> None:
         """One event, with its time; what does not fit stands below its words."""
+        text = self.told(key, **values)
         columns = shutil.get_terminal_size((80, 24)).columns if self.interactive else sys.maxsize
         clock = f"  {time.strftime('%H:%M:%S')}  "
         first, *rest = plain.wrap(text, max(20, columns - len(clock)))
@@ -180,16 +187,16 @@ def kill_the_agent(stage: Stage) -> None:
     )
     loop = _start_loop(stage) if stage.kill_at == "during" else None
     try:
-        stage.tell(f"An agent starts (process {agent.pid}). Its task: pay {LABEL}, a POST over HTTP.")
+        stage.tell("starts", pid=agent.pid, label=LABEL)
         if stage.kill_at == "during":
             _until(lambda: stage.receiver.state()["waiting"] == 1, agent)
-            stage.tell(f"The receiver has counted {stage.receiver.count()} and is about to answer.")
+            stage.tell("counted", count=stage.receiver.count())
         else:
             _until(lambda: _has_spoken(agent), agent)
             stage.tell(_MOMENT[stage.kill_at])
         agent.kill()
         agent.wait()
-        stage.tell(f"kill -9 {agent.pid}. {_KILLED[stage.kill_at]}")
+        stage.tell("killed", pid=agent.pid, how=stage.told(f"killed_{stage.kill_at}"))
         if loop is not None:
             _repeat_blindly(stage, loop)
     finally:
@@ -201,15 +208,7 @@ def kill_the_agent(stage: Stage) -> None:
                     process.stdout.close()
 
 
-_MOMENT = {
-    "before": "The call is ready. Its start is not written yet, so nothing was sent.",
-    "after": "The receiver has counted 1 and answered; the result is in the ledger.",
-}
-_KILLED = {
-    "before": "The agent died before it began to pay.",
-    "during": "The agent died before any result was written.",
-    "after": "The agent died after the result was written.",
-}
+_MOMENT = {"before": "ready", "after": "answered"}
 
 
 def _start_loop(stage: Stage) -> subprocess.Popen[bytes]:
@@ -226,7 +225,7 @@ def _repeat_blindly(stage: Stage, loop: subprocess.Popen[bytes]) -> None:
     stage.other.release()
     again = _start_loop(stage)
     if again.wait(START_SECONDS) != 0:
-        raise TimeoutError("the plain loop could not post again")
+        raise TimeoutError(stage.told("loop_late"))
 
 
 def _has_spoken(process: subprocess.Popen[bytes]) -> bool:
@@ -238,7 +237,7 @@ def _until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + START_SECONDS
     while not holds():
         if process.poll() is not None or time.monotonic() > end:
-            raise TimeoutError(f"process {process.pid} did not get to the moment of the kill")
+            raise TimeoutError(told("agent_late", _language(), pid=process.pid))
         time.sleep(0.02)
 
 
@@ -259,9 +258,9 @@ async def resume(stage: Stage) -> int:
         try:
             desk = Desk(app, controller)
             facts = desk.resumed()
-            stage.tell("surefoot opens the session. Opening runs no tool and sends no request.")
+            stage.tell("opens")
             name = view.short_id(str(controller.session_id))
-            stage.say("", view.resume_line(name, facts["settled"], facts["open"], LANGUAGE))
+            stage.say("", view.resume_line(name, facts["settled"], facts["open"], stage.language))
             if not stage.interactive:
                 return await _without_a_person(stage, desk, model)
             with Keyboard() as keyboard:
@@ -273,7 +272,7 @@ async def resume(stage: Stage) -> int:
 async def _without_a_person(stage: Stage, desk: Any, model: PlayedModel) -> int:
     """The plain card and the command that decides; nobody is asked, so nothing is decided."""
     snapshot = desk.snapshot()
-    shown = view.cards(snapshot, LANGUAGE, stopped=True)
+    shown = view.cards(snapshot, stage.language, stopped=True)
     if not shown:
         await _go_on(stage, desk, model, _settled_word(desk))
         _last_lines(stage)
@@ -282,30 +281,28 @@ async def _without_a_person(stage: Stage, desk: Any, model: PlayedModel) -> int:
     if stage.keep:
         home, project = (shlex.quote(f"{stage.folder}/{name}") for name in ("home", "project"))
         where = f"SUREFOOT_HOME={home} surefoot -C {project}"
-        stage.say(f"A person decides, in a terminal: {where} {shown[0]['command'].removeprefix('surefoot ')}")
+        command = f"{where} {shown[0]['command'].removeprefix('surefoot ')}"
+        stage.say(stage.told("person_decides", command=command))
     else:
-        stage.say(
-            f"A person decides, in a terminal: {shown[0]['command']}",
-            "This folder is gone in a moment; `surefoot demo --keep` keeps it, and in a terminal the demo asks you.",
-        )
-    stage.say(f"The receiver counted {stage.receiver.count()}; a blind retry made {stage.other.count()}.")
+        stage.say(stage.told("person_decides", command=shown[0]["command"]), stage.told("not_kept"))
+    stage.say(stage.told("both_counts", count=stage.receiver.count(), other=stage.other.count()))
     return 3
 
 
 async def _with_a_person(stage: Stage, desk: Any, model: PlayedModel, keyboard: Keyboard) -> int:
     word = _settled_word(desk)
-    if view.cards(desk.snapshot(), LANGUAGE):
+    if view.cards(desk.snapshot(), stage.language):
         decided = await Deciding(stage, desk, keyboard).run()
         if decided is None:
-            stage.say("", "Nothing was decided; that is a fine answer too. The call stays open.")
+            stage.say("", stage.told("undecided"))
             _last_lines(stage)
             return 3
         word = decided
-    stage.say("", "c continue")
+    stage.say("", stage.told("continue"))
     while True:
         pressed = await keyboard.key()
         if pressed is None or pressed[0] in ("", "escape"):
-            stage.say("Left as it is.")
+            stage.say(stage.told("left"))
             return 0
         if pressed == ("c", False):
             break
@@ -328,9 +325,9 @@ async def _go_on(stage: Stage, desk: Any, model: PlayedModel, word: str) -> None
         if notice.kind == "text":
             stage.say(f"  {view.clean(notice.facts.get('text', ''))}")
         elif notice.kind == "receipt" and str(notice.facts["receipt"].state) not in ("dispatched", "started"):
-            stage.say("  " + view.receipt_line(notice.facts["receipt"].to_json(), LANGUAGE))
+            stage.say("  " + view.receipt_line(notice.facts["receipt"].to_json(), stage.language))
 
-    stage.say("", "The agent (a played model) goes on:")
+    stage.say("", stage.told("goes_on"))
     desk.controller.subscribe(draw)
     await desk.go_on()
 
@@ -368,17 +365,15 @@ class Deciding:
         if press.kind == "look":
             await self._look(press.name)
         elif press.kind == "refused":
-            self._stage.say(f"{press.name}: {refusal(press.name, LANGUAGE)}")
+            self._stage.say(f"{press.name}: {refusal(press.name, self._stage.language)}")
         elif press.kind == "code":
-            self._stage.say("This goes beyond the evidence; now type the two characters from the card.")
+            self._stage.say(self._stage.told("beyond_evidence"))
         elif press.kind == "text" and key.strip():
-            self._stage.say(
-                "That key decides nothing. The choices stand on the card; one key alone, after a pause."
-            )
+            self._stage.say(self._stage.told("no_decision"))
         return None
 
     def _show(self) -> None:
-        self._card = view.cards(self._desk.snapshot(), LANGUAGE)[0]
+        self._card = view.cards(self._desk.snapshot(), self._stage.language)[0]
         self._stage.say(*_drawn(self._stage, self._card, how=plain.Choices.KEYS))
         self._keys.show(self._card, _now_ms())
 
@@ -396,34 +391,36 @@ class Deciding:
             session = self._desk.controller.session
             entries = await session.ledger.read(session.session_id)
             run = pictures.run_of(session.session_id, entries, list(session.book))
-            self._stage.say(*pictures.timeline_text(run, LANGUAGE, ascii_only=self._stage.ascii_only))
-        elif name == "ask_model":
-            self._stage.say("The model of this demo follows a script and cannot look. You can: press i.")
-        elif name == "help":
             self._stage.say(
-                "One letter decides when it stands alone for a moment. Esc leaves everything as it is."
+                *pictures.timeline_text(run, self._stage.language, ascii_only=self._stage.ascii_only)
             )
+        elif name == "ask_model":
+            self._stage.say(self._stage.told("model_cannot_look"))
+        elif name == "help":
+            self._stage.say(self._stage.told("keys"))
 
     async def _act(self, action: str) -> bool:
         status, body = await self._desk.act(action, self._card, channel="chat", method="key")
         if status != 200:
             code = str(body.get("code", "bad_request"))
-            self._stage.say(f"{code}: {refusal(code, LANGUAGE, reason=body.get('reason'))}")
+            self._stage.say(f"{code}: {refusal(code, self._stage.language, reason=body.get('reason'))}")
             self._show()
             return False
         attempt = self._card["attemptId"]
         call = next(one for one in body["calls"] if one["attemptId"] == attempt)
         sign = plain.sign_of(call, ascii_only=self._stage.ascii_only)
-        told = view.told(call, LANGUAGE, you=True)
-        here = say("this_terminal", LANGUAGE)
+        what = view.told(call, self._stage.language, you=True)
+        here = say("this_terminal", self._stage.language)
         time_text = view.local_time(int(time.time() * 1000))
-        self._stage.say("", f"{sign} " + say("decided", LANGUAGE, what=told, time=time_text, place=here))
+        self._stage.say(
+            "", f"{sign} " + say("decided", self._stage.language, what=what, time=time_text, place=here)
+        )
         return True
 
 
 def _drawn(stage: Stage, card: Mapping[str, Any], *, how: plain.Choices) -> list[str]:
     columns = min(shutil.get_terminal_size((80, 24)).columns - 1, 80)
-    return plain.draw_card(card, LANGUAGE, columns=columns, ascii_only=stage.ascii_only, how=how)
+    return plain.draw_card(card, stage.language, columns=columns, ascii_only=stage.ascii_only, how=how)
 
 
 def _now_ms() -> float:
@@ -432,28 +429,32 @@ def _now_ms() -> float:
 
 def _last_lines(stage: Stage) -> None:
     """What was counted, what blind repetition made, and where to go from here."""
-    stage.say("", f"The receiver counted {stage.receiver.count()}.")
+    stage.say("", stage.told("count", count=stage.receiver.count()))
     if stage.kill_at == "during":
-        stage.say(
-            f"A loop without receipts, killed at the same place and started again, made it {stage.other.count()}."
-        )
+        stage.say(stage.told("blind", count=stage.other.count()))
     stage.say(
         "",
-        _go_on_with(),
-        "  surefoot doctor              what is set up here, and what is missing",
-        '  surefoot "what is in here?"  a chat in this folder (needs a model)',
-        "  surefoot recover list        calls of yours that may have happened",
+        _go_on_with(stage),
+        f"  surefoot doctor              {stage.told('next_doctor')}",
+        f'  surefoot "what is in here?"  {stage.told("next_chat")}',
+        f"  surefoot recover list        {stage.told('next_list')}",
     )
     if stage.keep:
-        stage.say("", f"Kept: {stage.folder}")
+        stage.say("", stage.told("kept", folder=stage.folder))
 
 
-def _go_on_with() -> str:
+def _go_on_with(stage: Stage) -> str:
     """The heading of the last commands; it names where `surefoot` lies when no PATH leads to it."""
     if shutil.which("surefoot"):
-        return "Go on with:"
+        return stage.told("go_on_with")
     beside, here = Path(sys.executable).parent / "surefoot", Path.cwd()
-    return f"Go on with ({beside.relative_to(here) if beside.is_relative_to(here) else beside}):"
+    return stage.told(
+        "go_on_with_at", place=beside.relative_to(here) if beside.is_relative_to(here) else beside
+    )
+
+
+def _language() -> str:
+    return language_of(os.environ.get("SUREFOOT_LANGUAGE", ""), os.environ)
 
 
 def play(*, kill_at: str, keep: bool) -> int:
@@ -464,20 +465,18 @@ def play(*, kill_at: str, keep: bool) -> int:
         receiver = stack.enter_context(Sink(folder / "receiver"))
         other = stack.enter_context(Sink(folder / "other"))
         ascii_only = plain.ascii_wanted(os.environ, sys.stdout.encoding)
-        stage = Stage(folder, receiver, other, kill_at, interactive, keep, ascii_only)
-        stage.say("An agent pays an invoice, is killed, and its successor tells the truth.", "")
+        stage = Stage(folder, receiver, other, kill_at, interactive, keep, ascii_only, _language())
+        stage.say(stage.told("title"), "")
         kill_the_agent(stage)
         return asyncio.run(resume(stage))
 
 
 def main(arguments: list[str]) -> int:
     """Play the demo; 0 at its end, 3 when the call was left open, 130 when interrupted."""
-    parser = Flags(
-        prog="surefoot demo",
-        description="A killed agent that tells the truth. Needs no key, network or settings.",
-    )
-    parser.add_argument("--kill-at", choices=MOMENTS, default="during", help="when the agent is killed")
-    parser.add_argument("--keep", action="store_true", help="keep the temporary folder")
+    language = _language()
+    parser = Flags(prog="surefoot demo", description=told("about", language))
+    parser.add_argument("--kill-at", choices=MOMENTS, default="during", help=told("kill_at", language))
+    parser.add_argument("--keep", action="store_true", help=told("keep", language))
     given = parser.parse_args(arguments)
     die_with_parent()
     try:
@@ -485,7 +484,7 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except TimeoutError as error:
-        print(f"The demo stopped: {error}.\nnext: surefoot doctor", file=sys.stderr)
+        print(f"{told('stopped', language, why=error)}\nnext: surefoot doctor", file=sys.stderr)
         return 1
 
 
