@@ -29,7 +29,7 @@ from surefoot.testing.rig import SESSION, Crew, Setup, assemble
 LIMITS = {"lease_seconds": 1.0, "lease_renewal_seconds": 0.3}
 
 OWNER = """
-import asyncio, fcntl, os, signal, sys
+import asyncio, fcntl, os, signal, sys, threading
 from pathlib import Path
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass, Kind
@@ -48,7 +48,7 @@ folder, where, gate = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 def stop():
     # Between two commits, as a terminal's stop would: the test gives the gate back for us.
     fcntl.flock(gate, fcntl.LOCK_EX)
-    os.kill(os.getpid(), signal.SIGSTOP)
+    signal.pthread_kill(threading.get_ident(), signal.SIGSTOP)  # so that this thread goes no further
 
 class Stopping:
     # Stops its own process once, directly behind a durable start, or inside the body of the call.

@@ -91,12 +91,24 @@ def _snapshot() -> Schema:
         "calls": list_of({"$ref": "#/$defs/call"}),
     }
     more = {"foreseen": list_of(_foreseen()), "process": {"type": "object"}, "replaces": word_of(Action)}
+    more |= {"survivors": list_of(_survivor())}
     return {**object_of(fields, more), "$defs": {"call": _call(), "card": card_schema()}}
 
 
 def _resource() -> Schema:
     fields = {"attemptId": _id("att"), "pid": or_null(COUNT), "command": TEXT, "log": or_null(TEXT)}
     return object_of(fields, {"startedAt": or_null(TIME), "startedBoot": or_null(COUNT)})
+
+
+def _survivor() -> Schema:
+    """What an earlier owner left running, which the command line lists beside the calls (TR-78)."""
+    fields = {
+        "attemptId": _id("att"),
+        "pids": list_of(COUNT),
+        "supervisorPid": or_null(COUNT),
+        "command": TEXT,
+    }
+    return object_of({**fields, "log": or_null(TEXT), "startedBoot": or_null(COUNT), "settled": FLAG})
 
 
 def _foreseen() -> Schema:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import signal
+import threading
 import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
@@ -74,7 +75,10 @@ class Seams:
         else:
             if self._signal == signal.SIGSTOP:
                 _wait_for_the_gate()
-            os.kill(os.getpid(), self._signal)
+                # To this thread: sent to the process, another thread takes it first, and this one runs on meanwhile.
+                signal.pthread_kill(threading.get_ident(), self._signal)
+            else:
+                os.kill(os.getpid(), self._signal)
 
 
 def _wait_for_the_gate() -> None:
