@@ -47,7 +47,7 @@ def whole_call(one: LongSession) -> Case:
     async def case() -> float:
         (looked,) = await one.message()
         began = clock()
-        await one.call(one.barrier.look(looked.call))
+        await one.call(await one.barrier.look(looked.call))
         return clock() - began
 
     return case
