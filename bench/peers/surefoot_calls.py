@@ -26,7 +26,7 @@ async def main() -> None:
             (looked,) = await one.message()
             if counted == "call":
                 pace.begin()
-            await one.call(one.barrier.look(looked.call))
+            await one.call(await one.barrier.look(looked.call))
             pace.end()
         synchronous = one.ledger._database.one("PRAGMA synchronous")
     pace.report(folder / "ledger" / LEDGER, synchronous)
