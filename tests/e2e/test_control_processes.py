@@ -12,6 +12,9 @@ from cli_world import World, wait_for
 DONE = {"text": "All finished."}
 
 
+SECRET = "sk-" + "live0123456789abcdefghijklmnop"
+
+
 def left_running(world: World, command: str) -> dict[str, Any]:
     """An open call whose command outlived its agent."""
     world.model_says({"calls": [{"name": "shell", "args": {"command": command}}]}, DONE)
@@ -42,8 +45,9 @@ def test_tr_71_kill_waits_until_the_processes_are_gone_and_resolves_nothing(worl
 def test_tr_71_tr_78_what_an_earlier_owner_left_running_is_listed_and_ended_also_when_its_call_is_decided(
     world: World,
 ) -> None:
-    call = left_running(world, "touch started; sleep 300; echo x >> out.txt")
+    call = left_running(world, f"touch started; : {SECRET}; sleep 300; echo x >> out.txt")
     assert "still runs" in world.run("recover", "list").stdout
+    assert SECRET not in world.run("recover", "list", "--json").stdout + world.run("recover", "list").stdout
     looked = json.loads(world.run("recover", "inspect", call["attemptId"], "--json").stdout)["calls"][0]
     world.run("recover", "confirm", call["attemptId"], "--inspection", looked["inspectionId"])
     listed = world.run("recover", "list").stdout
@@ -52,6 +56,7 @@ def test_tr_71_tr_78_what_an_earlier_owner_left_running_is_listed_and_ended_also
     )
     assert "still runs" in world.run("recover", "list", "--all-projects").stdout
     (told,) = json.loads(world.run("recover", "list", "--json").stdout)["survivors"]
+    assert SECRET not in json.dumps(told) and "touch started" in told["command"]
     assert told["attemptId"] == call["attemptId"] and told["pids"] and told["log"]
     # What is listed can be ended, though there is nothing left to decide (TR-71).
     assert world.run("recover", "process", call["attemptId"], "leave").returncode == 0

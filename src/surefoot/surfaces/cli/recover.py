@@ -111,14 +111,13 @@ def list_(
         raise broken[0].error  # no snapshot could be made: the error is the document (TR-149)
     complain(reading.told_broken(broken))
     shown = _with_something(snapshots, resolved)
+    left = [] if session is not None else _left_running(reading.places_of(settings, every=all_projects))
     if flags["as_json"]:
-        left = [] if session is not None else _survivors(reading.places_of(settings, every=all_projects))
         _say_snapshots(shown or snapshots[:1], look.language, left)
     else:
         lines = _list_lines(shown, look, resolved=resolved)
         say_lines(lines if lines or broken else [say("nothing_open", look.language)])
-        if session is None:
-            say_lines(_survivor_lines(reading.places_of(settings, every=all_projects), look))
+        say_lines([_survivor_line(one, look) for one in left])
     is_open = any(view.is_card(call) for one in snapshots for call in one["calls"])
     unread = 1 if reading.unread_here(broken) else 0
     ctx.exit(OPEN if flags["exit_code"] and is_open else unread)
@@ -139,43 +138,39 @@ def _with_something(snapshots: Sequence[dict[str, Any]], resolved: bool) -> list
     return shown
 
 
-def _survivor_lines(places: Sequence[reading.Place], look: Look) -> list[str]:
-    """What earlier owners left running, of any session and whether or not its call is settled (TR-78)."""
+def _left_running(places: Sequence[reading.Place]) -> list[dict[str, Any]]:
+    """What earlier owners left running, of any session and whether or not its call is settled (TR-78).
+
+    Each is named as a listed resource is, with every process of it in the place of the leader.
+    """
+    from surefoot.tools.processes.ending import resource_of
+
+    found = [one for place in places for one in reading.survivors_in(place) if not one.background]
+    named = [{key: value for key, value in resource_of(one).items() if key != "pid"} for one in found]
     return [
-        say(
-            "survivor",
-            look.language,
-            command=plain.cut(view.clean(one.command) or "?", 60),
-            attempt=view.short_id(one.attempt_id),
-            pid=", ".join(str(member.pid) for member in one.members) or one.supervisor_pid,
-            log=one.log,
-        )
-        for place in places
-        for one in reading.survivors_in(place)
-        if not one.background
+        {
+            **name,
+            "pids": [member.pid for member in one.members],
+            "supervisorPid": one.supervisor_pid if one.supervisor_alive else None,
+            "settled": one.settled,
+        }
+        for name, one in zip(named, found, strict=True)
     ]
+
+
+def _survivor_line(left: Mapping[str, Any], look: Look) -> str:
+    return say(
+        "survivor",
+        look.language,
+        command=plain.cut(view.clean(left["command"]) or "?", 60),
+        attempt=view.short_id(left["attemptId"]),
+        pid=", ".join(map(str, left["pids"])) or left["supervisorPid"],
+        log=left["log"],
+    )
 
 
 def _listed(call: Mapping[str, Any], resolved: bool) -> bool:
     return view.is_card(call) or resolved
-
-
-def _survivors(places: Sequence[reading.Place]) -> list[dict[str, Any]]:
-    """The facts of `_survivor_lines`."""
-    return [
-        {
-            "attemptId": one.attempt_id,
-            "pids": [member.pid for member in one.members],
-            "supervisorPid": one.supervisor_pid if one.supervisor_alive else None,
-            "command": one.command,
-            "log": one.log,
-            "startedBoot": one.started_boot_ms,
-            "settled": one.settled,
-        }
-        for place in places
-        for one in reading.survivors_in(place)
-        if not one.background
-    ]
 
 
 def _say_snapshots(
