@@ -143,9 +143,12 @@ def _left_running(places: Sequence[reading.Place]) -> list[dict[str, Any]]:
 
     Each is named as a listed resource is, with every process of it in the place of the leader.
     """
+    found = [one for place in places for one in reading.survivors_in(place) if not one.background]
+    if not found:
+        return []
+    # Only what is left running needs the part that ends processes: a plain list starts without it (UX-139).
     from surefoot.tools.processes.ending import resource_of
 
-    found = [one for place in places for one in reading.survivors_in(place) if not one.background]
     named = [{key: value for key, value in resource_of(one).items() if key != "pid"} for one in found]
     return [
         {
