@@ -23,12 +23,12 @@ demo: setup            ## install and run the demo: one killed agent, one card, 
 test: setup local services ## everything: house rules, unit to end-to-end
 	bash tests/run.sh
 
-check: setup           ## format, lint, types, import contracts, house rules, docs links (< 30 s)
+check: setup           ## format, lint, types, import contracts, house rules, docs links, what a start loads (< 30 s)
 	$(BIN)/ruff format --check src tests bench
 	$(BIN)/ruff check src tests bench
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(PYTEST) -q tests/tidy
+	$(PYTEST) -q tests/tidy tests/e2e/test_start_cost.py
 
 fast: setup            ## unit, property and tidy, without services (< 90 s)
 	$(PYTEST) -q -n 2 tests/tidy tests/unit tests/property
