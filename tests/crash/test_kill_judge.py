@@ -6,7 +6,9 @@ import subprocess
 import sys
 from typing import Any
 
-from surefoot.testing.kills import CASES, Findings, Plan, Site, judge, judge_told, run_trial
+import pytest
+
+from surefoot.testing.kills import CASES, Case, Findings, Plan, Site, judge, judge_told, run_trial
 
 PAY = next(case for case in CASES if case.name == "sink-pay")
 APPEND = next(case for case in CASES if case.name == "file-append")
@@ -62,10 +64,29 @@ def test_words_that_tell_an_unknown_call_as_done_or_as_not_run_are_false() -> No
     assert len(found.false_words) == 2
 
 
+@pytest.mark.parametrize(
+    ("case", "seam", "verify", "left"),
+    [
+        (PAY, "tool[pay].after_effect", True, ()),
+        (PAY, "tool[pay].before_effect", True, ("absent_fenced",)),
+        (PAY, "tool[pay].after_effect", False, ("unknown",)),
+        (APPEND, "tool[write].entered", False, ("absent_fenced",)),
+    ],
+)
+def test_ux_145_what_is_left_to_a_person_is_counted_where_a_look_could_have_proven_it(
+    site: Site, case: Case, seam: str, verify: bool, left: tuple[str, ...]
+) -> None:
+    plan = Plan(kill_at=1, only=(seam,), verify=verify)
+    trial = run_trial(case, site, plan)
+    assert trial.left_to_a_person == left
+    assert case.provable(plan) == (verify or case is APPEND)
+
+
 def test_ux_142_ux_143_the_program_kills_at_random_and_prints_its_counts_and_its_seed() -> None:
     command = [sys.executable, "-m", "surefoot.testing.kills", "--kills", "40", "--seed", "2027"]
     ran = subprocess.run(command, capture_output=True, text=True, timeout=110, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
-    last = ran.stdout.splitlines()[-1]
+    proven, last = ran.stdout.splitlines()[-2:]
+    assert proven.startswith("kills during calls with a verifier by key or a write intent ")
     assert last.endswith("· double effects 0 · false words 0 · lost calls 0 · seed 2027")
     assert int(last.split()[1]) >= 40

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from surefoot.core.model import EffectClass, State
 from surefoot.errors import SessionMissing
@@ -138,6 +138,12 @@ class Case:
     count: Callable[[Site], int]
     """How often the effect is in the world; for converging writes 0 or 1."""
     supervised: bool = False
+    proves: Literal["never", "verifier", "intent"] = "never"
+    """What can tell afterwards whether the effect happened: a look by key, or the intent of a file write."""
+
+    def provable(self, plan: Plan) -> bool:
+        """Whether the trial leaves a call that can be proven without a person (UX-145)."""
+        return self.proves == "intent" or (self.proves == "verifier" and plan.verify)
 
     def call(self, site: Site) -> dict[str, Any]:
         """The call as a step of the model's script has it."""
@@ -149,7 +155,8 @@ def _sink_case(tool: str, effect_class: EffectClass) -> Case:
         found = site.equipment.sink.count(site.label)
         return min(found, 1) if effect_class.retry_safe else found
 
-    return Case(f"sink-{tool}", effect_class, tool, lambda site: {"label": site.label}, count)
+    proves: Literal["never", "verifier"] = "never" if effect_class is EffectClass.READ_ONLY else "verifier"
+    return Case(f"sink-{tool}", effect_class, tool, lambda site: {"label": site.label}, count, proves=proves)
 
 
 def _shell_case(name: str, effect_class: EffectClass, command: str, count: Callable[[Site], int]) -> Case:
@@ -182,6 +189,7 @@ CASES = (
         "write",
         lambda site: {"path": "a.txt", "content": NEW},
         _replaced,
+        proves="intent",
     ),
     Case(
         "file-append",
@@ -189,6 +197,7 @@ CASES = (
         "write",
         lambda site: {"path": "a.txt", "content": NEW, "mode": "append"},
         _appended,
+        proves="intent",
     ),
     _shell_case("cat", EffectClass.READ_ONLY, "cat a.txt", _nothing),
     _shell_case("replace", EffectClass.IDEMPOTENT_WRITE, "echo new > a.txt", _replaced),
@@ -280,6 +289,8 @@ class Trial:
     continued: Ended | None = None
     kills: int = 0
     findings: Findings = field(default_factory=Findings)
+    left_to_a_person: tuple[str, ...] | None = None
+    """What a look found of each call that only a person can settle after the resume; None when not judged."""
 
 
 def run_trial(case: Case, site: Site, plan: Plan) -> Trial:
@@ -359,6 +370,11 @@ def _continue(case: Case, site: Site, plan: Plan, trial: Trial) -> None:
     if repeats and case.effect_class in UNSAFE and again:
         found.doubles.append("a repetition of an unknown call was started")
     attempts = [one for one in continued.report["receipts"] if one["callId"] == first_call]
+    trial.left_to_a_person = tuple(
+        (one["inspection"] or {}).get("state") or "not looked at"
+        for one in attempts
+        if one["attemptId"] in continued.report["open"]
+    )
     if len(attempts) == 1 and len(continued.report["said"]) > 1:
         judge_told(continued.report["said"][1], attempts[0], found)
 
@@ -375,10 +391,15 @@ class Totals:
     doubles: int = 0
     false_words: int = 0
     lost: int = 0
+    provable: int = 0
+    left_to_a_person: list[str] = field(default_factory=list)
 
-    def take(self, trial: Trial) -> None:
-        """Add one trial."""
+    def take(self, trial: Trial, *, provable: bool) -> None:
+        """Add one trial, of a call that can be proven or not."""
         self.trials += 1
+        if provable and trial.kills and trial.left_to_a_person is not None:
+            self.provable += 1
+            self.left_to_a_person += trial.left_to_a_person
         self.kills += trial.kills
         self.doubles += len(trial.findings.doubles)
         self.false_words += len(trial.findings.false_words)
@@ -389,6 +410,16 @@ class Totals:
         return (
             f"kills {self.kills} · double effects {self.doubles} · false words {self.false_words} · "
             f"lost calls {self.lost} · seed {seed}"
+        )
+
+    def proof_line(self) -> str:
+        """How many kills during calls that can be proven still need a person after the resume (UX-145)."""
+        left = len(self.left_to_a_person)
+        share = left / self.provable if self.provable else 0.0
+        return (
+            f"kills during calls with a verifier by key or a write intent {self.provable} · "
+            f"left to a person {left} ({share:.1%}), {self.left_to_a_person.count('absent_fenced')} of them "
+            "proven not to have happened"
         )
 
     @property
@@ -453,7 +484,7 @@ def main(arguments: list[str] | None = None) -> int:
             seams, seconds = usual[case.name]
             plan = choose(chance, seams, seconds)
             trial = attempt(folder / str(totals.trials), case, equipment, plan)
-            totals.take(trial)
+            totals.take(trial, provable=case.provable(plan))
             for sentence in trial.findings.all():
                 place = folder / str(totals.trials - 1)
                 print(
@@ -463,6 +494,7 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"… {totals.kills} of {options.kills} kills", flush=True)
     if totals.honest:
         shutil.rmtree(folder)
+    print(totals.proof_line())
     print(totals.line(seed))
     return 0 if totals.honest else 1
 
