@@ -61,6 +61,11 @@ def _rebuild(
     return kind(message, next_command=next_command, **facts)
 
 
+def _fact(name: str, doc: str) -> property:
+    """One of the facts under a name of its own; None where it is not known."""
+    return property(lambda self: self.facts.get(name), doc=doc)
+
+
 class UsageError(SurefootError):
     """A person gave a flag, a word or a value that cannot be used."""
 
@@ -121,10 +126,15 @@ class ReceiptNotWritten(LedgerError):
 
 
 class SessionHeld(SurefootError):
-    """Another live process owns the session; `facts` name the holder."""
+    """Another live process owns the session."""
 
     code = "SF-SESSION-HELD"
     retryable = True
+
+    session_id = _fact("session_id", "Full id of the session.")
+    pid = _fact("pid", "The holder's process.")
+    host = _fact("host", "The holder's host.")
+    since = _fact("since", "Milliseconds since 1970: since when it holds the session.")
 
 
 class SessionMissing(SurefootError):
@@ -149,16 +159,16 @@ class OutcomeUnknown(SurefootError):
     """How this process looks at the call; gone once the exception was pickled."""
     alook: Callable[[], Awaitable[Any]] | None = None
 
-    attempt_id = property(lambda self: self.facts.get("attempt_id"), doc="Full id of the attempt.")
-    session_id = property(lambda self: self.facts.get("session_id"), doc="Full id of its session.")
-    tool = property(lambda self: self.facts.get("tool"), doc="Name of the tool or guarded function.")
-    effect_class = property(lambda self: self.facts.get("effect_class"), doc="Its effect class.")
-    reach = property(lambda self: self.facts.get("reach"), doc="What it may have touched.")
-    started_at = property(lambda self: self.facts.get("started_at"), doc="Milliseconds since 1970.")
-    cause = property(lambda self: self.facts.get("cause"), doc="Reason code: why its end is not known.")
+    attempt_id = _fact("attempt_id", "Full id of the attempt.")
+    session_id = _fact("session_id", "Full id of its session.")
+    tool = _fact("tool", "Name of the tool or guarded function.")
+    effect_class = _fact("effect_class", "Its effect class.")
+    reach = _fact("reach", "What it may have touched.")
+    started_at = _fact("started_at", "Milliseconds since 1970.")
+    cause = _fact("cause", "Reason code: why its end is not known.")
     checks = property(lambda self: self.as_dict().get("checks", []), doc="What was looked at so far.")
-    idempotency_key = property(lambda self: self.facts.get("idempotency_key"), doc="The key its body got.")
-    receipt = property(lambda self: self.facts.get("receipt"), doc="The receipt as JSON.")
+    idempotency_key = _fact("idempotency_key", "The key its body got.")
+    receipt = _fact("receipt", "The receipt as JSON.")
 
     def as_dict(self) -> dict[str, Any]:
         """Give the card of the call, as every surface shows it; empty before there is a receipt."""
@@ -187,9 +197,12 @@ class OutcomeUnknown(SurefootError):
 
 
 class WriteFenced(SurefootError):
-    """The write overlaps an open unknown one; `facts` name attempt and reach."""
+    """The write overlaps an open unknown one; nothing of it ran."""
 
     code = "SF-WRITE-FENCED"
+
+    fenced_by = _fact("fenced_by", "Full id of the open attempt that holds it.")
+    overlap = _fact("overlap", "What that attempt may have touched and this write would touch.")
 
 
 class RecoveryRefused(SurefootError):
@@ -212,9 +225,14 @@ class ProviderUnreachable(ProviderError):
 
 
 class ProviderRefused(ProviderError):
-    """The server refused the request; `facts` hold status, kind and trace id, never the body."""
+    """The server refused the request; nothing of its body is kept."""
 
     code = "SF-PROVIDER-REFUSED"
+
+    kind = _fact("kind", "What the refusal is about, as diagnosed.")
+    status = _fact("status", "HTTP status; None when the request was not sent or the reply had no status.")
+    trace_id = _fact("trace_id", "The server's id of the request.")
+    incident_id = _fact("incident_id", "Id of the protocol incident, when one was recorded.")
 
 
 class ProviderCredentials(ProviderError):

@@ -139,7 +139,7 @@ class GuardedSession:
         self._entered().add(tool)
         self._entered().declare(tool)
 
-        from surefoot.runtime.guarded import Happened
+        from surefoot.runtime.guarded import Happened, not_run
 
         async def call(*positional: Any, identity: str | None = None, **arguments: Any) -> Any:
             named = _by_name(function, positional, arguments)
@@ -155,7 +155,11 @@ class GuardedSession:
         bridge = self._bridge
 
         def call_and_wait(*positional: Any, identity: str | None = None, **arguments: Any) -> Any:
-            return bridge.run(call(*positional, identity=identity, **arguments))
+            work = call(*positional, identity=identity, **arguments)
+            try:
+                return bridge.run(work)
+            except LedgerForked as error:
+                raise not_run(error) from error
 
         return functools.wraps(function)(call_and_wait)
 

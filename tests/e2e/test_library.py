@@ -291,7 +291,7 @@ with surefoot.open(ledger=sys.argv[1]) as ledger:
 """
 
 
-def test_tr_198_a_fork_of_a_blocking_program_is_refused_at_once_and_leaves_the_session_to_its_parent(
+def test_tr_198_ux_103_a_fork_of_a_blocking_program_is_refused_at_once_and_leaves_the_session_to_its_parent(
     tmp_path: Path,
 ) -> None:
     ran = subprocess.run(
@@ -299,4 +299,45 @@ def test_tr_198_a_fork_of_a_blocking_program_is_refused_at_once_and_leaves_the_s
         cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False,
     )  # fmt: skip
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert ran.stdout.splitlines() == ["SF-LEDGER-FORKED", "SF-LEDGER-FORKED", "parent 3"]
+    assert ran.stdout.splitlines() == ["SF-RECEIPT-NOT-WRITTEN", "SF-LEDGER-FORKED", "parent 3"]
+
+
+def _lost(label: str) -> str:
+    raise surefoot.OutcomeUnknown(f"the line broke at {label}")
+
+
+def test_ux_103_a_fenced_write_names_the_attempt_that_holds_it_and_what_both_touch(tmp_path: Path) -> None:
+    with surefoot.open(ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        declared = {"effect": "NON_IDEMPOTENT", "name": "pay"}
+        pay = session.guard(_lost, reach=["host:bank.example", "host:mail.example"], **declared)
+        tell = session.guard(_lost, effect="NON_IDEMPOTENT", reach=["host:mail.example"], name="tell")
+        with pytest.raises(surefoot.OutcomeUnknown) as unknown:
+            pay(label="a")
+        with pytest.raises(surefoot.WriteFenced) as fenced:
+            tell(label="b")
+        assert fenced.value.fenced_by == unknown.value.attempt_id
+        assert fenced.value.overlap == ["host:mail.example"]
+        with (
+            pytest.raises(surefoot.SessionHeld) as held,
+            surefoot.open(ledger=tmp_path / "home") as second,
+            second.session(session.id),
+        ):
+            pass
+        assert (held.value.session_id, held.value.pid) == (session.id, os.getpid())
+        assert held.value.host and held.value.since
+
+
+async def test_ux_103_in_an_awaited_fork_the_body_is_said_not_to_have_run(tmp_path: Path) -> None:
+    ran: list[str] = []
+
+    async def note(label: str) -> None:
+        ran.append(label)
+
+    async with surefoot.open(ledger=tmp_path / "home") as ledger, ledger.session() as session:
+        guarded = session.guard(note, effect="NON_IDEMPOTENT", reach=["host:x"])
+        session._entered().session.ledger._pid = -1  # as a fork sees the handle of its parent
+        with pytest.raises(surefoot.ReceiptNotWritten) as raised:
+            await guarded(label="a")
+        session._entered().session.ledger._pid = os.getpid()
+        assert isinstance(raised.value.__cause__, surefoot.LedgerError)
+        assert ran == []

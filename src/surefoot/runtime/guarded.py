@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from surefoot.core.canonical import canonical_json, make_id, short_id
-from surefoot.core.effects import judged_effect
+from surefoot.core.effects import judged_effect, overlaps
 from surefoot.core.model import Draft, EffectClass, EffectTrace, Kind, Overlay, Receipt, State
 from surefoot.core.results import result_of
 from surefoot.errors import (
@@ -38,6 +38,15 @@ from surefoot.runtime.tools import Arguments, Body, LiveAttempt, Outcome, SyncBo
 
 _FENCED = frozenset({"fenced", "confirmed_effect", "look_first", "batch_dependency"})
 _NOT_DURABLE = frozenset({"receipt_not_durable", "lease_lost"})
+
+
+def not_run(error: LedgerError) -> ReceiptNotWritten:
+    """What a caller is told whose call could not be recorded: its body did not run (UX-103)."""
+    return ReceiptNotWritten(
+        f"Nothing ran: the call could not be recorded. {error.message}",
+        next_command=error.next_command or "surefoot doctor",
+        ledger_code=error.code,
+    )
 
 
 class Happened(str):
@@ -168,7 +177,7 @@ class Guarded:
         text = canonical_json(dict(arguments))
         asked = {"attemptId": attempt_id, "callId": call_id, "turnId": self._turn_id, **self._place()}
         call = {**asked, "askedName": tool.name, "arguments": text, "reader": READER}
-        await self.session.append(*delivery.acknowledged(), Draft(Kind.DISPATCHED, call))
+        await self._dispatch(*delivery.acknowledged(), Draft(Kind.DISPATCHED, call))
         looked = await self.barrier.look(Call(self._turn_id, call_id, attempt_id, tool.name, text))
         if identity is None:
             looked = replace(looked, undelivered=delivery.unheard(looked))
@@ -180,6 +189,14 @@ class Guarded:
                 return await self._told(receipt, raised[0] if raised else None)
         with delivery.on_the_way(looked.undelivered):
             return await self._told(self.session.book.get(looked.undelivered) or receipt)
+
+    async def _dispatch(self, *drafts: Draft) -> None:
+        try:
+            await self.session.append(*drafts)
+        except ReceiptNotWritten:
+            raise
+        except LedgerError as error:
+            raise not_run(error) from error
 
     def _place(self) -> dict[str, Any]:
         """Where a call stands: inside a body that runs in this session it is a part of that one (TR-9, TR-35)."""
@@ -219,13 +236,26 @@ class Guarded:
             raise self._unknown(receipt, name) from raised
         facts: dict[str, Any] = {"receipt": receipt.to_json(), "attempt_id": receipt.attempt_id, "tool": name}
         if receipt.reason in _FENCED:
-            raise WriteFenced(told.text, next_command="surefoot recover list", **facts)
+            raise WriteFenced(
+                told.text, next_command="surefoot recover list", **facts, **self._fence(receipt)
+            )
         if receipt.reason in _NOT_DURABLE:
             raise ReceiptNotWritten(told.text, next_command="surefoot doctor", **facts)
         trace = "none" if receipt.effect_trace is None else receipt.effect_trace.value
         raise ToolError(
             told.text, kind=receipt.error_kind or receipt.reason, effect_trace=trace, **facts
         ) from raised
+
+    def _fence(self, receipt: Receipt) -> dict[str, Any]:
+        """Which open attempt holds this write, and over what."""
+        holding = self.session.book.get(str(receipt.extra.get("fencedBy")))
+        if holding is None:
+            return {}
+        tool = self.barrier.registry.resolve(receipt.tool or receipt.asked_name)
+        kinds = () if tool is None else tool.reach_kinds
+        ours, theirs = judged_effect(receipt).reach, judged_effect(holding).reach
+        shared = [member for member in theirs if overlaps([member], ours, kinds=kinds)]
+        return {"fenced_by": holding.attempt_id, "overlap": shared}
 
     def _unknown(self, receipt: Receipt, name: str) -> OutcomeUnknown:
         command = f"surefoot recover {short_id(receipt.attempt_id)}"

@@ -11,7 +11,7 @@ import pytest
 
 from surefoot.core.model import EffectClass, Kind, TurnStatus
 from surefoot.core.restated import STORED_NOTE
-from surefoot.errors import LedgerError
+from surefoot.errors import LedgerError, ProviderRefused
 from surefoot.runtime.controller import TurnEnd
 from surefoot.runtime.requests import Answer
 from surefoot.testing.faults import DyingLedger, FailingLedger
@@ -90,6 +90,20 @@ def test_pr_34_pr_36_a_second_refusal_is_not_repaired_again() -> None:
         assert end.status is TurnStatus.FAILED and len(far.requests) == 3
         assert await crew.controller.pending_recovery() is None
         assert records(rig)[-1]["outcome"] == "refused"
+
+    simulate(1, main)
+
+
+def test_ux_103_the_error_of_a_refused_turn_carries_kind_status_trace_and_incident() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, far = Rig(sim), FarSide()
+        far.refuse(2)
+        far.refusals[2]["trace_id"] = "req_7"
+        crew = await rig.own(setup(rig, far))
+        error = (await crew.turn("Pay once.")).error
+        assert isinstance(error, ProviderRefused)
+        assert (error.kind, error.status, error.trace_id) == (far.refusals[2]["kind"], 400, "req_7")
+        assert error.incident_id == records(rig)[-1]["id"]
 
     simulate(1, main)
 
