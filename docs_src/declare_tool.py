@@ -1,4 +1,4 @@
-"""A function declared in six lines: class, reach, key and verifier."""
+"""A function declared with class, reach, key and verifier; the declaration is three lines."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ import surefoot
 SENT = Path("sent.jsonl")
 
 
-def send_invoice(number: int, key: str = "") -> dict:
+def invoice(number: int, key: str = "") -> dict:
     with SENT.open("a") as sent:  # the mail service, as far as this example goes
         sent.write(json.dumps({"number": number, "key": key}) + "\n")
     return {"sent": number}
@@ -32,10 +32,6 @@ class SentMail:
 
 with surefoot.open(ledger="home") as ledger, ledger.session() as session:
     send = session.guard(
-        send_invoice,
-        effect="NON_IDEMPOTENT",
-        reach=["host:mail.example"],
-        key_argument="key",
-        verifier=SentMail(),
+        invoice, effect="NON_IDEMPOTENT", reach=["host:mail.example"], key_argument="key", verifier=SentMail()
     )
     print(send(number=17))

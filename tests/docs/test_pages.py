@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
@@ -194,6 +195,18 @@ def test_ux_153_every_example_runs_and_stands_in_a_page(example: Path, tmp_path:
     assert ended.returncode == 0, ended.stderr
     source = example.read_text(encoding="utf-8").strip()
     assert any(source in page.read_text(encoding="utf-8") for page in PAGES), "no page shows it whole"
+
+
+@pytest.mark.parametrize("name", ["guard_payment.py", "declare_tool.py"])
+def test_ux_149_wrapping_a_function_of_ones_own_takes_six_lines_at_most(name: str) -> None:
+    body = ast.parse((ROOT / "docs_src" / name).read_text(encoding="utf-8")).body
+    imports = [one for one in body if isinstance(one, ast.Import) and one.names[0].name == "surefoot"]
+    block = next(one for one in body if isinstance(one, ast.With))
+    guards = [one for one in block.body if "session.guard(" in ast.unparse(one)]
+    header = block.body[0].lineno - block.lineno
+    lines = header + sum((one.end_lineno or 0) - one.lineno + 1 for one in [*imports, *guards])
+    assert len(imports) == len(guards) == 1
+    assert lines <= 6
 
 
 def test_the_guarded_payment_is_made_once(tmp_path: Path) -> None:
