@@ -83,7 +83,7 @@ class Database:
         flags = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
         if create:
             flags |= apsw.SQLITE_OPEN_CREATE
-        connection = apsw.Connection(str(self.path), flags=flags, vfs=vfs, statementcachesize=64)
+        connection = apsw.Connection(_utf8(self.path), flags=flags, vfs=vfs, statementcachesize=64)
         connection.set_busy_timeout(BUSY_MS)
         connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         connection.config(apsw.SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0)

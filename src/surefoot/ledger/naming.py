@@ -1,6 +1,6 @@
 """Whether names still lead to the files they led to, told by device and inode and by nothing else.
 
-Owns: the system call of the guard that every commit passes (TR-194). Does not own: which
+Owns: the look of the guard that every commit passes (TR-194). Does not own: which
 names are watched, and what follows when one leads elsewhere (`database`, `sqlite`).
 
 Asking for the times of a file is not free: since Linux 6.13 whoever reads them makes the
@@ -10,16 +10,13 @@ longer. So the times are not asked for where a system lets one say so.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-_AT_FDCWD = -100
-_STATX_INO = 0x100
-_STATX_BYTES = 256
+from surefoot import machine
+
 _INO, _DEVICE = slice(32, 40), slice(136, 144)
 
 Look = Callable[[], object]
@@ -41,25 +38,13 @@ def by_stat(path: bytes) -> Look:
 
 def by_statx(path: bytes) -> Look | None:
     """Look by `statx`, or None where the C library, the kernel or a sandbox has none."""
-    try:
-        statx: Any = ctypes.CDLL(None).statx
-        told = ctypes.create_string_buffer(_STATX_BYTES)
-        # Made once: converting the arguments takes as long as the call, which every commit makes twice.
-        asked = (
-            ctypes.c_int(_AT_FDCWD),
-            ctypes.c_char_p(path),
-            ctypes.c_int(0),
-            ctypes.c_uint(_STATX_INO),
-            ctypes.byref(told),
-        )
-    except (AttributeError, OSError, TypeError):
+    ask = machine.statx(path, machine.INODE)
+    if ask is None:
         return None
 
     def look() -> tuple[bytes, bytes] | None:
-        if statx(*asked):
-            return None
-        raw = told.raw
-        return raw[_INO], raw[_DEVICE]
+        raw = ask()
+        return None if raw is None else (raw[_INO], raw[_DEVICE])
 
     found, facts = look(), by_stat(path)()
     right = (

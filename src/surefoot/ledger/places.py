@@ -39,7 +39,8 @@ def project_name(path: Path) -> str:
     """The name of a project's folder: its root's name, a hyphen, 12 hex digits of its real path (UX-164)."""
     root = project_root(path)
     digest = hashlib.sha256(os.fsencode(root)).hexdigest()[:12]
-    return f"{root.name or 'root'}-{digest}"
+    name = os.fsencode(root.name or "root").decode("utf-8", "replace")  # the engine opens UTF-8 names only
+    return f"{os.fsdecode(name.encode())}-{digest}"
 
 
 def project_folder(ledgers: Path, directory: Path) -> Path:

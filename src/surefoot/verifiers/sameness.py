@@ -8,20 +8,15 @@ Promises: where no time of birth is kept, absence is never called proven.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import struct
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
+from surefoot import machine
 from surefoot.core.model import Grade
 from surefoot.verifiers.port import Observation
 
-_AT_FDCWD = -100
-_STATX_BYTES = 256
-_INO, _BORN = 0x100, 0x800
-"""Bits of the fields asked for, as in linux/stat.h; the kernel sets those it filled."""
 _INO_AT, _BORN_AT = 0x20, 0x50
 _SECOND_NS = 1_000_000_000
 _NO_BIRTH = "that it is the same one as before; this file system keeps no time of birth"
@@ -42,22 +37,14 @@ def born_ns(path: Path, inode: int) -> int | None:
 
     Nothing is opened: closing a handle of a SQLite file would drop the locks that others in this process hold.
     """
-    try:
-        statx: Any = ctypes.CDLL(None).statx
-    except (AttributeError, OSError):
+    ask = machine.statx(os.fsencode(path), machine.INODE | machine.BORN)
+    told = None if ask is None else ask()
+    if told is None:
         return None
-    told = ctypes.create_string_buffer(_STATX_BYTES)
-    failed = statx(
-        ctypes.c_int(_AT_FDCWD),
-        ctypes.c_char_p(os.fsencode(path)),
-        ctypes.c_int(0),
-        ctypes.c_uint(_INO | _BORN),
-        ctypes.byref(told),
-    )
-    (filled,) = struct.unpack_from("=I", told.raw)
-    if failed or not filled & _BORN or struct.unpack_from("=Q", told.raw, _INO_AT) != (inode,):
+    (filled,) = struct.unpack_from("=I", told)
+    if not filled & machine.BORN or struct.unpack_from("=Q", told, _INO_AT) != (inode,):
         return None
-    seconds, rest = struct.unpack_from("=qI", told.raw, _BORN_AT)
+    seconds, rest = struct.unpack_from("=qI", told, _BORN_AT)
     return int(seconds) * _SECOND_NS + int(rest)
 
 
