@@ -306,6 +306,17 @@ def _told(path: Path, *, committing: bool) -> Iterator[None]:
         raise _meaning(error, path, committing=committing) from error
 
 
+def _utf8(path: Path) -> str:
+    """A path as the driver takes it: the bytes of its name read as UTF-8, whatever this process reads names as."""
+    try:
+        return os.fsencode(path).decode()
+    except UnicodeDecodeError as error:
+        raise LedgerError(
+            f"the ledger {str(path)!r} lies under a name that is not UTF-8; choose another folder with SUREFOOT_HOME",
+            answer="unreadable",
+        ) from error
+
+
 _SYNTAX = re.compile(r"^\w+: ")
 
 

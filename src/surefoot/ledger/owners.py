@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import secrets
 import socket
 from dataclasses import replace
@@ -24,6 +25,7 @@ from surefoot.machine import boot_id, machine_id
 
 Death = Literal["dead", "alive", "cannot_tell"]
 
+_ESCAPE = re.compile(r"\\([0-7]{3})")
 _REMOTE = frozenset(
     {"9p", "afs", "beegfs", "ceph", "cifs", "glusterfs", "gpfs", "lustre", "ncpfs", "nfs", "nfs4"}
     | {"ocfs2", "orangefs", "pvfs2", "smb3", "smbfs", "virtiofs"}
@@ -169,7 +171,7 @@ def pid_namespace() -> str:
 def is_local(path: Path) -> bool:
     """Whether `path` lies on a file system of this machine alone. What cannot be told is not local."""
     try:
-        kind = _kind_of(os.path.realpath(path), Path("/proc/self/mountinfo").read_text())
+        kind = _kind_of(os.path.realpath(path), os.fsdecode(Path("/proc/self/mountinfo").read_bytes()))
     except OSError:
         return False
     return kind is not None and kind not in _REMOTE and kind.partition(".")[0] != "fuse"
@@ -178,12 +180,12 @@ def is_local(path: Path) -> bool:
 def _kind_of(real: str, mounts: str) -> str | None:
     """The kind of file system under the longest mount point that leads to `real`; a later mount hides."""
     longest, found = -1, None
-    for line in mounts.splitlines():
+    for line in mounts.split("\n"):
         front, _, back = line.partition(" - ")
         if not back:
             continue
         # Spaces and the like in a mount point are written as octal escapes.
-        point = front.split()[4].encode().decode("unicode_escape")
+        point = _ESCAPE.sub(lambda found: chr(int(found[1], 8)), front.split(" ")[4])
         if (real == point or real.startswith(point.rstrip("/") + "/")) and len(point) >= longest:
             longest, found = len(point), back.split()[0]
     return found

@@ -76,6 +76,10 @@ FAULTS: Mapping[str, tuple[str, str]] = {
         "无法使用账本 {where}（{text}），请检查磁盘和权限",
         "無法使用帳本 {where}（{text}），請檢查磁碟和權限",
     ),
+    "the ledger {where} lies under a name that is not UTF-8; choose another folder with SUREFOOT_HOME": (
+        "账本 {where} 所在的路径名不是 UTF-8，请用 SUREFOOT_HOME 选择另一个文件夹",
+        "帳本 {where} 所在的路徑名稱不是 UTF-8，請用 SUREFOOT_HOME 選擇另一個資料夾",
+    ),
     "this SQLite is older than 3.51.3 and may lose commits; install a current apsw": (
         "这个 SQLite 早于 3.51.3，可能丢失提交，请安装新版 apsw",
         "這個 SQLite 早於 3.51.3，可能遺失提交，請安裝新版 apsw",
