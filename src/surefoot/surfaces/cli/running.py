@@ -231,32 +231,28 @@ class Desk:
         channel: str = "cli",
         method: str = "command",
     ) -> tuple[int, dict[str, Any]]:
-        """Press once. The request names the call as it was on screen (UX-86)."""
+        """Press once."""
+        request = self._request(call)
+        request["inspectionId"] = None if action == "inspect" else call.get("inspectionId")
+        answer = await self.press({**request, "action": action, "note": note}, caller_here(channel, method))
+        return answer.status, dict(answer.body)
+
+    def _request(self, call: Mapping[str, Any]) -> dict[str, Any]:
+        """What names a call as it was on screen (UX-86)."""
         now = self.controller.actions.snapshot(named=str(call["attemptId"]))
-        request = {
+        revision = call.get("revision") or now["revision"]
+        return {
             "sessionPath": now["sessionPath"],
             "runtimeEpoch": now["runtimeEpoch"],
-            "revision": call.get("revision") or now["revision"],
+            "revision": revision,
             "attemptId": call["attemptId"],
-            "inspectionId": None if action == "inspect" else call.get("inspectionId"),
-            "action": action,
-            "note": note,
         }
-        answer = await self.press(request, caller_here(channel, method))
-        return answer.status, dict(answer.body)
 
     async def process(
         self, choice: str, call: Mapping[str, Any], *, channel: str = "cli", method: str = "command"
     ) -> tuple[int, dict[str, Any]]:
         """Adopt, kill or leave what a call left running."""
-        now = self.controller.actions.snapshot(named=str(call["attemptId"]))
-        request = {
-            "sessionPath": now["sessionPath"],
-            "runtimeEpoch": now["runtimeEpoch"],
-            "revision": call.get("revision") or now["revision"],
-            "attemptId": call["attemptId"],
-            "choice": choice,
-        }
+        request = {**self._request(call), "choice": choice}
         answer = await self.choose(request, caller_here(channel, method))
         if answer.status == 200 and choice == "adopt":
             await self.controller.actions.choices.ended(call["attemptId"])
