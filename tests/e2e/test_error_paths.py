@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shlex
 from pathlib import Path
 
 import apsw
@@ -134,8 +136,19 @@ def test_ux_164_a_session_of_a_project_that_lies_elsewhere_is_found_and_its_plac
     for words in (["-p", "on", "-r", first], ["session", "fork", first]):
         told = world.run(*words)
         assert told.returncode == 2 and f"Session {first} belongs to {home}." in told.stderr, told.stderr
-        assert f"next: surefoot -C {home} -r {first}\n" in told.stderr
+        assert f"next: surefoot -C {shlex.quote(str(home))} -r {first}\n" in told.stderr
     assert world.run("-C", str(home), "-r", first, "-p", "on").stdout == "Two.\n"
+
+
+def test_ux_164_a_project_whose_name_is_not_utf_8_is_worked_in_like_any_other(world: World) -> None:
+    world.project = world.project.rename(world.project.with_name(os.fsdecode(b"gr\xfcn")))
+    (world.project / os.fsdecode(b"d\xe4ten")).write_text("seen")
+    world.model_says({"calls": [{"name": "shell", "args": {"command": "cat d*"}}]}, {"text": "Done."})
+    done = world.run("-p", "look", "--yolo", "-n", os.fsdecode(b"n\xfcm"), "--output-format", "stream-json")
+    assert done.returncode == 0 and "seen" in done.stdout, done.stderr
+    assert "> look" in world.run("session", "show").stdout
+    assert world.run("ledger", "verify").returncode == 0
+    assert len(json.loads(world.run("session", "list", "--json").stdout)) == 1
 
 
 def test_ux_163_a_ledger_that_cannot_be_read_has_no_statistics(world: World) -> None:

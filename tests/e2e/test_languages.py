@@ -22,7 +22,9 @@ def test_ux_11_help_is_told_in_the_language_of_the_settings_file_and_fits_the_sc
 
 
 def test_ux_11_help_of_a_command_and_its_verbs_follows_the_locale(world: World) -> None:
-    world.more["LC_ALL"] = "zh_TW.UTF-8"
+    world.more["LC_MESSAGES"] = (
+        "zh_TW.UTF-8"  # as LC_ALL it decides how an interpreter reads its own paths too
+    )
     told = world.run("recover", "--help").stdout
     assert "顯示這段說明並退出。" in told and "list" in told
     assert not re.search(r"(?m)^  [a-z-]+  +[A-Z]", told)

@@ -121,8 +121,9 @@ async def test_tr_109_an_absent_push_is_proven_once_the_owners_window_is_over(
         monkeypatch.setenv(f"GIT_{name}_EMAIL", "t@example.org")
     bare = tmp_path / "far.git"
     git(tmp_path, "init", "-q", "--bare", str(bare))
-    for line in ("init -q -b main", "commit -q --allow-empty -m x", f"remote add origin {bare}"):
+    for line in ("init -q -b main", "commit -q --allow-empty -m x"):
         git(work, *line.split())
+    git(work, "remote", "add", "origin", str(bare))
     hook = work / ".git" / "hooks" / "pre-push"
     hook.write_text("#!/bin/sh\nkill -9 $PPID\n")
     hook.chmod(0o755)

@@ -57,6 +57,14 @@ def partly_shelved(
     return Folded(Book.shelved(at_hand, marks, whole=Whole(ids, listed[7], rest)), _line(listed), anew=False)
 
 
+def _is_utf8(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 def _holds(listed: Sequence[Any]) -> bool:
     return bool(listed[10] == check_of(*listed[:10]))
 
@@ -86,9 +94,17 @@ def summary_of(folded: Folded, head: bytes) -> tuple[Any, ...]:
 def put_derived(
     database: Database, number: int, receipts: Iterable[Shelved], summary: Sequence[Any], *, anew: bool
 ) -> None:
-    """Write the derived rows of one session inside the commit that is open; `anew` drops those it had."""
-    if anew:
+    """Write the derived rows of one session inside the commit that is open; `anew` drops those it had.
+
+    A directory or name that is not UTF-8 has no text in SQLite. Such a session keeps no derived rows: it is
+    folded from its entries whenever it is read.
+    """
+    storable = all(_is_utf8(value) for value in summary if isinstance(value, str))
+    if anew or not storable:
         database.change("forget_receipts", number)
+    if not storable:
+        database.change("forget_listing", number)
+        return
     for row in receipts:
         database.change("put_receipt", number, *row, check_of(*row))
     database.change("put_listing", number, *summary, check_of(*summary))

@@ -9,6 +9,7 @@ project starts (`tools` give them), what a sight proves (`verifiers.git`).
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 import subprocess
 from collections.abc import Mapping
@@ -217,11 +218,11 @@ def common_folder(directory: Path) -> Path | None:
 
 def _linked(folder: Path, marker: Path) -> Path | None:
     try:
-        text = marker.read_text()
+        text = os.fsdecode(marker.read_bytes())
         private = (folder / text.removeprefix("gitdir:").strip()).resolve()
         shared = private / "commondir"
-        return (private / shared.read_text().strip()).resolve() if shared.exists() else private
-    except (OSError, UnicodeDecodeError):
+        return (private / os.fsdecode(shared.read_bytes()).strip()).resolve() if shared.exists() else private
+    except OSError:
         return None
 
 

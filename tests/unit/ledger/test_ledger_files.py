@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 import pytest
 
+from surefoot.core.model import Draft, Kind
 from surefoot.errors import (
     LedgerDamaged,
     LedgerError,
@@ -81,6 +82,39 @@ def test_ux_164_a_project_is_named_by_its_repository_root_and_its_real_path(tmp_
     (tmp_path / "plain").mkdir()
     assert places.project_name(tmp_path / "plain") != places.project_name(tmp_path)
     assert places.project_folder(tmp_path, root) == tmp_path / name
+
+
+def test_ux_164_the_name_of_a_project_is_utf_8_whatever_bytes_its_folder_is_called(tmp_path: Path) -> None:
+    roots = [tmp_path / os.fsdecode(name) for name in (b"gr\xfcn", b"gr\xf6n", "grün".encode())]
+    for root in roots:
+        (root / ".git").mkdir(parents=True)
+    names = [places.project_name(root) for root in roots]
+    assert [name[:-13] for name in names] == ["gr\ufffdn", "gr\ufffdn", "grün"] and len(set(names)) == 3
+
+
+async def test_ux_49_a_session_whose_words_are_not_utf_8_is_kept_listed_and_read_back(
+    tmp_path: Path, say: Any
+) -> None:
+    directory = os.fsdecode(b"/home/gr\xfcn")
+    ledger = await open_ledger(tmp_path / "a", tuning=DEAD)
+    opening = Draft(Kind.SESSION_OPENED, {"directory": directory, "model": "small"})
+    claim = await ledger.claim(say.session, say.owner(), opening=opening)
+    await ledger.append(say.session, [say.todo("1")], epoch=claim.epoch)
+    await ledger.release(say.session, epoch=claim.epoch)
+    await ledger.close()
+    reader = open_reader(tmp_path / "a")
+    assert [(row.directory, row.calls, row.status) for row in await reader.sessions()] == [
+        (directory, 0, "ok")
+    ]
+    await reader.close()
+    assert audit_folder(tmp_path / "a").findings == ()
+
+
+async def test_ux_164_a_ledger_under_a_name_that_is_not_utf_8_is_refused_in_a_sentence(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(LedgerError, match="not UTF-8; choose another folder with SUREFOOT_HOME"):
+        await open_ledger(tmp_path / os.fsdecode(b"gr\xfcn"))
 
 
 # TR-53: four answers.

@@ -252,12 +252,13 @@ def test_case_g05_tr_173_a_shared_file_system_proves_nothing() -> None:
         "2 1 0:40 / /mnt/far\\040away rw - nfs4 server:/x rw\n"
         "3 1 0:41 / /mnt/ssh rw - fuse.sshfs host:/ rw\n"
         "4 3 0:42 / /mnt/ssh/tmp rw - tmpfs tmpfs rw\n"
+        "5 1 0:43 / /mnt/f\\040ür\\134 rw - nfs4 server:/x rw\n"
     )
     kinds = {
         path: owners._kind_of(path, mounts)
-        for path in ("/home", "/mnt/far away/a", "/mnt/ssh", "/mnt/ssh/tmp/x")
+        for path in ("/home", "/mnt/far away/a", "/mnt/ssh", "/mnt/ssh/tmp/x", "/mnt/f ür\\/a")
     }
-    assert list(kinds.values()) == ["ext4", "nfs4", "fuse.sshfs", "tmpfs"]
+    assert list(kinds.values()) == ["ext4", "nfs4", "fuse.sshfs", "tmpfs", "nfs4"]
 
 
 # TR-177, TR-191, TR-192 with two processes.
