@@ -33,7 +33,7 @@ from surefoot.ledger.owners import this_process
 from surefoot.ledger.places import OWNERS, PROCESSES, ledger_files
 from surefoot.ledger.port import Held, Ledger, SessionRow
 from surefoot.machine import boot_id
-from surefoot.offering import built_in_tools, judged, packs_in_use
+from surefoot.offering import built_in_tools, judged, packs_in_use, rules_of
 from surefoot.providers import contracts
 from surefoot.providers.client import Client
 from surefoot.providers.endpoints import Endpoint, place_of
@@ -48,7 +48,7 @@ from surefoot.runtime.guarded import Guarded
 from surefoot.runtime.live import Hooks, Looked, Permit, Permits
 from surefoot.runtime.models import EndpointModel, Model
 from surefoot.runtime.people import Asker, People
-from surefoot.runtime.permission import mode_of, parse_rules
+from surefoot.runtime.permission import mode_of
 from surefoot.runtime.rewriting import fork
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import LeaseTimes, Session, Wanted
@@ -259,10 +259,9 @@ class App:
             registry = self.registry(session)
         if hooks.any:
             registry.add(hooks.tool())
-        permissions = self.settings.permissions
-        roots = tuple(str(root) for root in self.place.roots)
-        rules = parse_rules(permissions.allow, permissions.ask, permissions.deny, roots=roots)
-        people = People(session, rules, mode=mode_of(permissions.mode), place=self.place, asker=self.asker)
+        mode = mode_of(self.settings.permissions.mode)
+        rules = rules_of(self.settings, self.place)
+        people = People(session, rules, mode=mode, place=self.place, asker=self.asker)
         services: dict[str, Any] = {}
         barrier = Barrier(
             session,

@@ -1,7 +1,8 @@
 """Which tools there are under these settings, and what is said of their calls.
 
 Owns: the built-in tools as the settings want them, the packs in use with the owner's own words
-beside them (EC-8, EC-35, EC-38), the rows of `surefoot tools`, which names mean no tool. Does not own: wiring them to a
+beside them (EC-8, EC-35, EC-38), the rows of `surefoot tools`, their permission rules and
+which names in them mean no tool. Does not own: wiring them to a
 session (`app`), what a tool does (`tools`), which value of a setting holds (`config`).
 """
 
@@ -18,7 +19,7 @@ from surefoot.config import Settings, ToolWord
 from surefoot.core.effects import EVERYTHING, Effect
 from surefoot.core.model import EffectClass
 from surefoot.runtime.equipment import BY_ARGUMENTS
-from surefoot.runtime.permission import parse_rule, speaks_of
+from surefoot.runtime.permission import Rules, parse_rule, parse_rules, speaks_of
 from surefoot.runtime.tools import Place, Tool
 from surefoot.settings_hooks import SESSION_EVENTS, HookSetting
 from surefoot.tools.ask import ask_tool
@@ -165,6 +166,14 @@ def _near(name: str, names: Sequence[str]) -> str:
     known = {one.lower(): one for one in names}
     found = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.6)
     return f"; did you mean {known[found[0]]}?" if found else "; see surefoot tools"
+
+
+def rules_of(settings: Settings, place: Place) -> Rules:
+    """The permission rules of these settings, as they hold at a place."""
+    said = settings.permissions
+    roots = [str(root) for root in place.roots]
+    home = None if place.home is None else str(place.home)
+    return parse_rules(said.allow, said.ask, said.deny, roots=roots, home=home)
 
 
 def declared(settings: Settings, directory: Path) -> list[Tool]:

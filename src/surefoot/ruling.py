@@ -14,8 +14,8 @@ from typing import Any
 
 from surefoot.config import Settings, variable_of
 from surefoot.core.effects import Effect
-from surefoot.offering import declared, judged
-from surefoot.runtime.permission import Rule, decide, mode_of, parse_rule, parse_rules
+from surefoot.offering import declared, judged, rules_of
+from surefoot.runtime.permission import Rule, decide, mode_of, parse_rule
 from surefoot.runtime.tools import Tool, classify
 from surefoot.settings_files import project_files, read_settings
 from surefoot.tools.place import find_place
@@ -44,16 +44,16 @@ class Ruling:
 def ruling(settings: Settings, call: str, *, directory: Path, environ: Mapping[str, str]) -> Ruling:
     """Decide a call written as a rule, `Tool(what it would do)`. Raises `SettingsError` when it cannot be read."""
     asked = parse_rule(call)
-    place = find_place(directory)
+    place = find_place(directory, settings.added_folders)
     tool = _tool(settings, asked.name, directory)
     arguments = _arguments(tool, asked)
     subjects = None
     if asked.pattern is not None:
         subjects = () if tool.subjects is None else tool.subjects(arguments, place)
-    said = settings.permissions
-    rules = parse_rules(said.allow, said.ask, said.deny, roots=[str(root) for root in place.roots])
+    reads = () if subjects is None or tool.reads is None else tool.reads(arguments, place)
+    said, rules = settings.permissions, rules_of(settings, place)
     effect = classify(tool, arguments, place)
-    verdict = decide(rules, mode_of(said.mode), tool, subjects, effect)
+    verdict = decide(rules, mode_of(said.mode), tool, subjects, effect, reads)
     kinds = sorted(KINDS, key=lambda one: one != verdict.kind.value)
     kind = next((one for one in kinds if verdict.rule in getattr(said, one)), None)
     written = () if kind is None else tuple(_written(settings, kind, str(verdict.rule), environ))

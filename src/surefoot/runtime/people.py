@@ -16,12 +16,14 @@ from surefoot.core.model import Draft, EffectClass, Kind, Mode, Notice
 from surefoot.core.redact import redact
 from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.runtime.live import Looked, Permit, Refused
-from surefoot.runtime.permission import Rules, Verdict, VerdictKind, decide
+from surefoot.runtime.permission import UNTOLD, Rules, Verdict, VerdictKind, decide
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import LiveAttempt, Place
 
 T = TypeVar("T")
+Grant = tuple[str, tuple[str, ...] | None, tuple[str, ...], str]
+"""Tool, subjects, what it opens, and the digest of the arguments where the others do not tell enough."""
 ASKED_CHARACTERS = 65_536
 TOO_MANY = "as many questions as are allowed wait for an answer already"
 
@@ -107,7 +109,9 @@ class People:
         self._given: dict[str, Any] = {}
         """Question id → future of an answer that comes by that id instead of from the asker (TR-167)."""
         self._recorded: dict[str, Any] = {}
-        self._granted: set[tuple[str, tuple[str, ...] | None]] = set()
+        self._granted: set[Grant] = set()
+        """What a person allowed for this session. It ends with this owner: an answer in the ledger is good
+        for one action (TR-171), so whoever opens the session again is asked again."""
 
     @property
     def waiting(self) -> bool:
@@ -127,11 +131,12 @@ class People:
         if self.looking and not _only_looks(looked):
             return Permit(False, _refused("looking_only"))
         subjects = None if tool.subjects is None else tool.subjects(arguments.value, self._place)
-        verdict = decide(self.rules, self.mode, tool, subjects, looked.effect)
-        if verdict.kind is VerdictKind.ALLOW or (tool.name, subjects) in self._granted:
-            return Permit(True)
+        reads = () if tool.reads is None else tool.reads(arguments.value, self._place)
+        verdict = decide(self.rules, self.mode, tool, subjects, looked.effect, reads)
         if verdict.kind is VerdictKind.DENY:
             return self._denied(looked, "rule", verdict)
+        if verdict.kind is VerdictKind.ALLOW or _grant_of(looked, subjects, reads) in self._granted:
+            return Permit(True)
         given = self._given_before(looked)
         if given is not None:
             return Permit(True, approval=given)
@@ -139,7 +144,7 @@ class People:
             return self._denied(looked, "nobody", verdict)
         if self._shown >= self.most_pending:
             return Permit(False, _refused("approval_expired", by="nobody", why=TOO_MANY))
-        return await self._counted(self._ask_permission(looked, verdict, subjects))
+        return await self._counted(self._ask_permission(looked, verdict, _grant_of(looked, subjects, reads)))
 
     def _given_before(self, looked: Looked) -> Mapping[str, Any] | None:
         """A yes to this very call whose owner died before the start: it is still good, once (TR-171)."""
@@ -178,9 +183,7 @@ class People:
         self.denials.append(denial)
         return Permit(False, _refused("permission_denied", by=by, why=verdict.reason))
 
-    async def _ask_permission(
-        self, looked: Looked, verdict: Verdict, subjects: tuple[str, ...] | None
-    ) -> Permit:
+    async def _ask_permission(self, looked: Looked, verdict: Verdict, grant: Grant) -> Permit:
         tool, arguments, asker = looked.tool, looked.arguments, self.asker
         if tool is None or arguments is None or asker is None:
             return Permit(False, _refused("permission_denied", by="nobody", why=verdict.reason))
@@ -221,7 +224,7 @@ class People:
             self.denials.append({"tool": tool.name, "attemptId": question.attempt_id, "by": "person"})
             return Permit(False, _refused(code, by="person", why=answer.words or answer.verdict))
         if answer.scope == "session":
-            self._granted.add((tool.name, subjects))
+            self._granted.add(grant)
         return Permit(True, approval=approval)
 
     def _permission_id(self, looked: Looked) -> str:
@@ -326,6 +329,17 @@ class People:
         """Stop: every pending question is taken back; none of them counts as consent (TR-168)."""
         for task in list(self._pending.values()):
             task.cancel()
+
+
+def _grant_of(looked: Looked, subjects: tuple[str, ...] | None, reads: tuple[str, ...]) -> Grant:
+    """What a yes for this session is a yes to: the same work of the same tool, and what it would open.
+
+    Where it cannot be told what that is, these very arguments.
+    """
+    name = "" if looked.tool is None else looked.tool.name
+    untold = subjects is not None and (not subjects or UNTOLD in subjects)
+    digest = looked.arguments.digest if looked.arguments is not None and (untold or UNTOLD in reads) else ""
+    return name, subjects, reads, digest
 
 
 def _permission_question(

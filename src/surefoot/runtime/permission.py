@@ -21,8 +21,24 @@ from surefoot.runtime.tools import Tool
 SHELL = "Bash"
 UNTOLD = "\0"
 """A subject that stands for a part which cannot be told: no rule allows it, a denied part beside it is denied."""
+READ = "Read"
 FILE_TOOLS = frozenset({"Read", "Write", "Edit", "Glob", "Grep"})
 EDITS = frozenset({"Write", "Edit"})
+SYSTEM_FOLDERS = (
+    *("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/usr/bin", "/usr/sbin", "/usr/include", "/usr/lib"),
+    *("/usr/lib32", "/usr/lib64", "/usr/libexec", "/usr/share", "/usr/src"),
+    *("/usr/local/bin", "/usr/local/include", "/usr/local/lib", "/usr/local/share"),
+)
+"""Where installed programs stand: the same on every machine of its kind, and readable for everybody."""
+SYSTEM_FILES = frozenset(
+    [
+        *("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"),
+        *("/proc/cpuinfo", "/proc/meminfo", "/proc/loadavg", "/proc/uptime", "/proc/version"),
+        *("/etc/os-release", "/etc/debian_version", "/etc/alpine-release", "/etc/redhat-release"),
+        *("/etc/lsb-release", "/etc/timezone", "/etc/localtime", "/etc/shells", "/etc/services"),
+    ]
+)
+"""Single files that tell of the machine what a program may ask the system as well."""
 _RULE = re.compile(r"\s*([A-Za-z_*?][A-Za-z0-9_.*?-]*)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 
@@ -111,22 +127,32 @@ def parse_rule(text: str) -> Rule:
     return Rule(text, name, None if pattern is None else pattern.strip())
 
 
-def decide(rules: Rules, mode: Mode, tool: Tool, subjects: Sequence[str] | None, effect: Effect) -> Verdict:
+def decide(
+    rules: Rules,
+    mode: Mode,
+    tool: Tool,
+    subjects: Sequence[str] | None,
+    effect: Effect,
+    reads: Sequence[str] = (),
+) -> Verdict:
     """Decide one call. `subjects` is None for a tool without any, empty when they cannot be told.
 
     Subjects of file tools are real paths, those of a shell every simple command of the line (UX-40).
+    `reads` are the real paths that a shell line opens, with `UNTOLD` when there may be more.
     """
-    found = _by_deny(rules, tool, subjects)
+    if tool.rule_name == "Grep":
+        reads = subjects or ()  # a search shows what is in the files, so rules on reading speak of it
+    found = _by_deny(rules, tool, subjects, reads)
     if found is not None:
         return found
     if mode is Mode.PLAN:
-        return _in_plan(rules, tool, subjects, effect)
+        return _in_plan(rules, tool, subjects, effect, reads)
     if tool.switched_on:
         return Verdict(VerdictKind.ALLOW, None, "its owner switched it on in the settings")
     if mode is Mode.BYPASS:
         return _in_bypass(rules, tool, subjects)
-    verdict = _by_rules(rules, tool, subjects) or _by_mode(rules, mode, tool, subjects, effect)
-    return _unasked(mode, verdict)
+    verdict = _by_rules(rules, tool, subjects, reads)
+    return _unasked(mode, verdict or _by_mode(rules, mode, tool, subjects, effect, reads))
 
 
 def _unasked(mode: Mode, verdict: Verdict) -> Verdict:
@@ -137,17 +163,40 @@ def _unasked(mode: Mode, verdict: Verdict) -> Verdict:
     return verdict
 
 
-def _by_deny(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdict | None:
-    for rule in rules.deny:
+def _by_deny(
+    rules: Rules, tool: Tool, subjects: Sequence[str] | None, reads: Sequence[str]
+) -> Verdict | None:
+    rule = _speaking(rules.deny, rules, tool, subjects, reads)
+    if rule is None:
+        return None
+    return Verdict(VerdictKind.DENY, rule.text, f"the rule {rule.text!r} denies it")
+
+
+def _speaking(
+    named: Sequence[Rule], rules: Rules, tool: Tool, subjects: Sequence[str] | None, reads: Sequence[str]
+) -> Rule | None:
+    """The first rule that means this call: by its tool, or by a path that its tool opens."""
+    for rule in named:
         if speaks_of(rule, tool) and _any(rule, rules, tool, subjects):
-            return Verdict(VerdictKind.DENY, rule.text, f"the rule {rule.text!r} denies it")
+            return rule
+        if rule.pattern is not None and any(_lets_read(rule, rules, path) for path in reads):
+            return rule
     return None
 
 
-def _by_rules(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdict | None:
-    for rule in rules.ask:
-        if speaks_of(rule, tool) and _any(rule, rules, tool, subjects):
-            return Verdict(VerdictKind.ASK, rule.text, f"the rule {rule.text!r} asks")
+def _lets_read(rule: Rule, rules: Rules, path: str) -> bool:
+    """Whether a rule on reading means this path."""
+    if not _compiled(rule.name, False).fullmatch(READ):
+        return False
+    return rule.pattern is None or (path != UNTOLD and _on_path(rule.pattern, rules, path))
+
+
+def _by_rules(
+    rules: Rules, tool: Tool, subjects: Sequence[str] | None, reads: Sequence[str]
+) -> Verdict | None:
+    rule = _speaking(rules.ask, rules, tool, subjects, reads)
+    if rule is not None:
+        return Verdict(VerdictKind.ASK, rule.text, f"the rule {rule.text!r} asks")
     if subjects is not None and (not subjects or UNTOLD in subjects):
         return Verdict(VerdictKind.ASK, None, "it cannot be told what it would do")
     named = [rule for rule in rules.allow if speaks_of(rule, tool)]
@@ -166,14 +215,19 @@ def _by_rules(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdi
     return Verdict(VerdictKind.ALLOW, deciding[0], f"allowed by {told}")
 
 
-def _by_mode(rules: Rules, mode: Mode, tool: Tool, subjects: Sequence[str] | None, effect: Effect) -> Verdict:
+def _by_mode(
+    rules: Rules,
+    mode: Mode,
+    tool: Tool,
+    subjects: Sequence[str] | None,
+    effect: Effect,
+    reads: Sequence[str],
+) -> Verdict:
     if effect.interaction:
         return Verdict(VerdictKind.ALLOW, None, "it is a question to a person")
-    inside = _inside(rules, tool, subjects)
     if effect.effect_class is EffectClass.READ_ONLY:
-        if inside:
-            return Verdict(VerdictKind.ALLOW, None, "it only reads")
-        return Verdict(VerdictKind.ASK, None, "it reads outside the workspace")
+        return _reading(rules, tool, subjects, reads)
+    inside = _inside(rules, tool, subjects)
     if effect.effect_class is EffectClass.IDEMPOTENT_WRITE and not effect.reach:
         return Verdict(VerdictKind.ALLOW, None, "it changes nothing but its own session")
     if mode is Mode.ACCEPT_EDITS and tool.rule_name in EDITS and subjects and inside and rules.roots:
@@ -181,13 +235,38 @@ def _by_mode(rules: Rules, mode: Mode, tool: Tool, subjects: Sequence[str] | Non
     return Verdict(VerdictKind.ASK, None, "no rule allows it")
 
 
-def _in_plan(rules: Rules, tool: Tool, subjects: Sequence[str] | None, effect: Effect) -> Verdict:
+def _reading(rules: Rules, tool: Tool, subjects: Sequence[str] | None, reads: Sequence[str]) -> Verdict:
+    """A reader passes where it reads the workspace, the system's own programs, or what a rule lets read."""
+    if tool.rule_name in FILE_TOOLS:
+        if all(_may_be_seen(rules, path) for path in subjects or ()):
+            return Verdict(VerdictKind.ALLOW, None, "it only reads")
+        return Verdict(VerdictKind.ASK, None, "it reads outside the workspace")
+    for path in reads:
+        if _may_be_seen(rules, path) or any(_lets_read(rule, rules, path) for rule in rules.allow):
+            continue
+        if path == UNTOLD:
+            return Verdict(VerdictKind.ASK, None, "it cannot be told what it would read")
+        return Verdict(VerdictKind.ASK, None, f"it reads outside the workspace: {path}")
+    return Verdict(VerdictKind.ALLOW, None, "it only reads")
+
+
+def _may_be_seen(rules: Rules, path: str) -> bool:
+    if not rules.roots or any(_below(path, root) for root in rules.roots) or path in SYSTEM_FILES:
+        return True
+    at_home = rules.home not in (None, "/") and _below(path, str(rules.home))
+    return not at_home and any(_below(path, folder) for folder in SYSTEM_FOLDERS)
+
+
+def _in_plan(
+    rules: Rules, tool: Tool, subjects: Sequence[str] | None, effect: Effect, reads: Sequence[str]
+) -> Verdict:
     """Mode plan offers only proven readers; a reader outside the workspace is still asked about."""
     if effect.interaction:
         return Verdict(VerdictKind.ALLOW, None, "it is a question to a person")
     if effect.effect_class is not EffectClass.READ_ONLY:
         return Verdict(VerdictKind.DENY, None, "mode plan lets only readers run")
-    return _by_rules(rules, tool, subjects) or _by_mode(rules, Mode.PLAN, tool, subjects, effect)
+    verdict = _by_rules(rules, tool, subjects, reads)
+    return verdict or _by_mode(rules, Mode.PLAN, tool, subjects, effect, reads)
 
 
 def _in_bypass(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verdict:
@@ -232,9 +311,13 @@ def _matches(rule: Rule, rules: Rules, tool: Tool, subject: str) -> bool:
     if tool.rule_name == SHELL:
         return any(_compiled(pattern, False).fullmatch(subject) for pattern in _shell_patterns(rule.pattern))
     if tool.rule_name in FILE_TOOLS:
-        patterns = _path_patterns(rule.pattern, rules.roots, rules.home)
-        return any(_compiled(pattern, True).fullmatch(subject) for pattern in patterns)
+        return _on_path(rule.pattern, rules, subject)
     return any(_compiled(pattern, False).fullmatch(subject) for pattern in _address_patterns(rule.pattern))
+
+
+def _on_path(pattern: str, rules: Rules, path: str) -> bool:
+    patterns = _path_patterns(pattern, rules.roots, rules.home)
+    return any(_compiled(one, True).fullmatch(path) for one in patterns)
 
 
 def _shell_patterns(pattern: str) -> tuple[str, ...]:

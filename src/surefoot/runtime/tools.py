@@ -148,6 +148,9 @@ class Tool:
     subjects: Callable[[Arguments, Place], tuple[str, ...]] | None = None
     """What permission patterns are matched against: every resolved path, every simple command (UX-40).
     An empty tuple means it cannot be told and must be asked."""
+    reads: Callable[[Arguments, Place], tuple[str, ...]] | None = None
+    """For a tool whose subjects are no paths: the real path of everything its call opens, for the question
+    whether they lie outside the workspace and for rules on reading; with `permission.UNTOLD` if there may be more."""
     verifier: EffectVerifier | None = None
     choose_verifier: Callable[[Receipt], EffectVerifier | None] | None = None
     """For a tool whose calls differ in what can be looked at; takes the place of `verifier`. Must be pure."""

@@ -207,6 +207,12 @@ ANSWERS: Mapping[str, Texts] = {
 WHY: Mapping[str, Texts] = {
     "no_rule": ("no rule allows it", "没有规则允许它", "沒有規則允許它"),
     "outside": ("it reads outside the workspace", "它读取工作区以外的内容", "它讀取工作區以外的內容"),
+    "outside_at": (
+        "it reads outside the workspace: {rule}",
+        "它读取工作区以外的内容：{rule}",
+        "它讀取工作區以外的內容：{rule}",
+    ),
+    "unread": ("it cannot be told what it would read", "无法判断它会读取什么", "無法判斷它會讀取什麼"),
     "untold": (
         "it cannot be told what it would do",
         "无法判断它会做什么",

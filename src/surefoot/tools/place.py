@@ -7,6 +7,7 @@ since a repository can name programs in its settings. Does not own: what the nam
 from __future__ import annotations
 
 import configparser
+import os
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -22,8 +23,16 @@ def find_place(directory: Path, added: tuple[Path, ...] = ()) -> Place:
     real = directory.resolve()
     work_tree = find_work_tree(real)
     remotes = {} if work_tree is None else read_remotes(work_tree)
-    roots = tuple(dict.fromkeys([work_tree or real, *added]))
-    return Place(directory=real, roots=roots, work_tree=work_tree, remotes=remotes)
+    roots = tuple(dict.fromkeys([work_tree or real, *(folder.resolve() for folder in added)]))
+    return Place(directory=real, roots=roots, work_tree=work_tree, remotes=remotes, home=_home())
+
+
+def _home() -> Path | None:
+    """The real path of what `~` means to a shell; None where nothing says."""
+    try:
+        return Path.home().resolve()
+    except (RuntimeError, OSError):
+        return None
 
 
 def find_work_tree(directory: Path) -> Path | None:
@@ -39,8 +48,8 @@ def read_remotes(work_tree: Path) -> dict[str, str]:
     settings = _git_folder(work_tree) / "config"
     parser = configparser.ConfigParser(strict=False, interpolation=None, allow_no_value=True)
     try:
-        parser.read_string("\n".join(line.strip() for line in settings.read_text().splitlines()))
-    except (OSError, UnicodeDecodeError, configparser.Error):
+        parser.read_string("\n".join(line.strip() for line in _text(settings).splitlines()))
+    except (OSError, configparser.Error):
         return {}  # unreadable settings name no remote; a push then has the reach of its work tree
     found = {}
     for section in parser.sections():
@@ -58,15 +67,20 @@ def _git_folder(work_tree: Path) -> Path:
     if marker.is_dir():
         return marker
     try:
-        text = marker.read_text().strip()
-    except (OSError, UnicodeDecodeError):
+        text = _text(marker).strip()
+    except OSError:
         return marker
     folder = (work_tree / text.removeprefix("gitdir:").strip()).resolve()
     try:
-        shared = (folder / "commondir").read_text().strip()
+        shared = _text(folder / "commondir").strip()
     except OSError:
         return folder
     return (folder / shared).resolve()
+
+
+def _text(file: Path) -> str:
+    """A file of git, whose names are bytes of the file system and whose people wrote in any encoding."""
+    return os.fsdecode(file.read_bytes())
 
 
 def repository_name(url: str) -> str | None:

@@ -28,6 +28,7 @@ from surefoot.tools.processes.output import follow_log
 from surefoot.tools.processes.preparing import KEY_VARIABLE, Refused, reading, without_ours, write_intents
 from surefoot.tools.processes.runs import RunFolder
 from surefoot.tools.processes.seen import ProcessState, Seen, look, outcome_of
+from surefoot.tools.reaching import real_reads
 from surefoot.tools.verifying import git_stood, shell_verifier
 
 DEFAULT_SECONDS = 120
@@ -104,6 +105,7 @@ def shell_tool(*, at_deadline: str = "stop", push_window_seconds: float | None =
         aliases=("bash",),
         rule_name="Bash",
         subjects=_subjects,
+        reads=_reads,
         time_limit_seconds=MOST_SECONDS,
         starts_processes=True,
         supervised=True,
@@ -131,6 +133,10 @@ def _effect(arguments: Arguments, place: Place) -> Effect:
 
 def _subjects(arguments: Arguments, place: Place) -> tuple[str, ...]:
     return tuple(_classified(arguments, place).simple_commands or ())
+
+
+def _reads(arguments: Arguments, place: Place) -> tuple[str, ...]:
+    return real_reads(_classified(arguments, place).names, place)
 
 
 async def _prepare(

@@ -16,6 +16,7 @@ from surefoot.core.effects import EVERYTHING, wider
 from surefoot.core.model import EffectClass
 from surefoot.tools.classify import clients, programs
 from surefoot.tools.classify.grammar import UNSEEN, NotUnderstood, Word
+from surefoot.tools.classify.naming import said_by, said_by_wrapper
 from surefoot.tools.classify.repositories import forge_hosts, forge_names, remote_names, repository
 from surefoot.tools.classify.rules import Rule, Shape, load, read, read_until, tables
 from surefoot.tools.classify.scene import READS, Answer, Scene, join, spots, unknown, written
@@ -34,7 +35,11 @@ def judge(words: Sequence[Word], scene: Scene) -> Answer:
         return unknown("the name of the command is not literal")
     arguments = unbundled(name, words[1:])
     answer = _dispatch(name, arguments, scene)
-    return replace(answer, clients=_clients(words, answer))
+    if name in tables().wrappers:
+        said = said_by_wrapper(name, arguments)
+    else:
+        said = said_by(name, arguments, scene, answer)
+    return replace(answer, clients=_clients(words, answer), said=(*answer.said, *said))
 
 
 def command_name(word: Word) -> str | None:
@@ -137,8 +142,10 @@ def _unseen(shape: Shape, rest: Sequence[Word]) -> list[Word]:
     marks = [word.text for word in shape.values(["-I", "--replace"])] or (
         ["{}"] if shape.has("--replace") else []
     )
-    hidden = [UNSEEN if any(mark in word.text for mark in marks) else word for word in rest]
-    return hidden if marks else [*hidden, UNSEEN]
+    seen = [
+        programs.hidden(word, marks) if any(mark in word.text for mark in marks) else word for word in rest
+    ]
+    return seen if marks else [*seen, UNSEEN]
 
 
 def _after_assignments(arguments: Sequence[Word]) -> Sequence[Word]:
@@ -274,7 +281,7 @@ def _find(arguments: Sequence[Word], scene: Scene) -> Answer | None:
         return None
     answers = [READS]
     for command in parsed.commands:
-        answer = judge(command, replace(scene, nested=True))
+        answer = judge(command, replace(scene, nested=True, listed=True))
         if answer.effect_class is not EffectClass.READ_ONLY:
             answer = replace(answer, reach=(EVERYTHING,), paths=())
         answers.append(replace(answer, inner=(shown(command), *answer.inner)))

@@ -44,6 +44,8 @@ class Word:
     """An unquoted pattern or brace: it may become several words."""
     bare: bool = True
     """No quotes: an expansion in it may become several words."""
+    listed: bool = False
+    """It stands for names below known folders, as a command of the line lists them."""
 
     @property
     def certain(self) -> bool:
@@ -55,6 +57,8 @@ class Word:
 
 UNSEEN = Word("…", literal=False)
 """Stands for arguments that are only known when the command runs (`xargs`, `find -exec`)."""
+ELSEWHERE = Word("…", literal=False, bare=False)
+"""Stands for such arguments where something in the line leads them to another place."""
 
 
 def parse(text: str, *, most_bytes: int = MOST_BYTES, most_nodes: int = MOST_NODES) -> Node:

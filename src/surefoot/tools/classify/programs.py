@@ -13,7 +13,7 @@ from typing import Any
 
 from surefoot.core.effects import wider
 from surefoot.core.model import EffectClass
-from surefoot.tools.classify.grammar import UNSEEN, Word
+from surefoot.tools.classify.grammar import ELSEWHERE, UNSEEN, Word
 from surefoot.tools.classify.rules import Shape, tables
 from surefoot.tools.classify.scene import READS, Answer, Scene, written
 from surefoot.tools.classify.scripts import awk_reads, sed_reads
@@ -83,7 +83,9 @@ def read_find(words: Sequence[Word]) -> Find | None:
             end = next((i for i in range(index, len(words)) if words[i].text in (";", "+")), None)
             if end is None or end == index or words[index].text.startswith("-"):
                 return None
-            found.commands.append([UNSEEN if "{}" in item.text else item for item in words[index:end]])
+            found.commands.append(
+                [hidden(item, ["{}"]) if "{}" in item.text else item for item in words[index:end]]
+            )
             index = end + 1
         elif text in table["writes"]:
             found.files.extend(words[index : index + 1])
@@ -99,6 +101,11 @@ def read_find(words: Sequence[Word]) -> Find | None:
         else:
             return None
     return found
+
+
+def hidden(word: Word, marks: Sequence[str]) -> Word:
+    """What stands for an argument that holds a mark; text before the mark or a `..` leads it elsewhere."""
+    return UNSEEN if ".." not in word.text and word.text.startswith(tuple(marks)) else ELSEWHERE
 
 
 def _sed(shape: Shape, _: Sequence[Word], __: Scene) -> Answer | None:

@@ -20,6 +20,19 @@ _SOCKETS = ("/dev/tcp/", "/dev/udp/")
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """A word that may name a file, and where it stands."""
+
+    word: Word
+    bases: tuple[str, ...] | None = None
+    """Every directory it may be relative to; None when that is not known."""
+    folders: bool = True
+    """False for a command that opens files only: a folder shows it nothing."""
+    follows: bool = False
+    """Links below the folders of the line are followed."""
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """What one part of a line does."""
 
@@ -34,6 +47,8 @@ class Answer:
     """Simple commands found inside this one, for permission rules."""
     repositories: tuple[str, ...] = ()
     """Folders in which a git of this part may run, whose settings can name programs (EC-59)."""
+    said: tuple[Said, ...] = ()
+    """Words of this part that may name files."""
 
 
 READS = Answer()
@@ -56,6 +71,8 @@ class Scene:
     depth: int = 0
     nested: bool = False
     """Inside a wrapper or a literal program, where the text of the line cannot be amended."""
+    listed: bool = False
+    """What it reads as its input is a list of names below known folders."""
 
 
 def join(answers: Iterable[Answer]) -> Answer:
@@ -74,6 +91,7 @@ def join(answers: Iterable[Answer]) -> Answer:
             clients=tuple(sorted({*result.clients, *answer.clients})),
             inner=(*result.inner, *answer.inner),
             repositories=tuple(dict.fromkeys((*result.repositories, *answer.repositories))),
+            said=(*result.said, *answer.said),
         )
     return replace(result, check=bool(checks) and all(checks))
 

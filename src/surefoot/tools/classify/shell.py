@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass
@@ -18,7 +18,9 @@ from surefoot.runtime.permission import UNTOLD
 from surefoot.runtime.tools import Place
 from surefoot.tools.classify import commands, environment
 from surefoot.tools.classify.grammar import (
+    ELSEWHERE,
     SUBSTITUTIONS,
+    UNSEEN,
     NotUnderstood,
     Word,
     check_heredoc,
@@ -29,8 +31,9 @@ from surefoot.tools.classify.grammar import (
     substitutions,
     word_of,
 )
+from surefoot.tools.classify.naming import Names, lists_in, marked, passes_in, resolve
 from surefoot.tools.classify.programs import harmless_test, variable
-from surefoot.tools.classify.scene import Answer, Scene, join, lexical, spots, unknown, written
+from surefoot.tools.classify.scene import Answer, Said, Scene, join, lexical, spots, unknown, written
 from surefoot.tools.classify.tree import Node
 
 _WRITING = {">": EffectClass.IDEMPOTENT_WRITE, ">|": EffectClass.IDEMPOTENT_WRITE}
@@ -109,6 +112,8 @@ class ShellEffect:
     """For `READ_ONLY`: the line as it is run in the reading environment (EC-59)."""
     repositories: tuple[str, ...] = ()
     """For `READ_ONLY`: folders whose git settings are looked up before, because a git may run there."""
+    names: Names = field(default_factory=Names)
+    """What the line opens as far as its words tell, for permissions (UX-38, UX-40)."""
 
 
 def classify_shell(command: str, place: Place) -> ShellEffect:
@@ -132,6 +137,7 @@ def classify_shell(command: str, place: Place) -> ShellEffect:
         write_targets=answer.paths,
         reading_text=_amended(command, walk) if effect.effect_class is EffectClass.READ_ONLY else None,
         repositories=answer.repositories,
+        names=resolve((*answer.said, *walk.said), walk.values, walk.scene()),
     )
 
 
@@ -203,6 +209,11 @@ class _Walk:
         self.folders: list[str] = []
         self.insertions: list[tuple[int, str]] = []
         self.doubtful = False
+        self.said: list[Said] = []
+        self.values: dict[str, list[Word]] = {}
+        """Everything the line gives to each of its variables, in whatever order it does."""
+        self.listed = False
+        """Whether the input of the part that is judged is a list of names below known folders."""
 
     def line(self, text: str) -> Answer:
         """Judge a whole program."""
@@ -212,7 +223,9 @@ class _Walk:
         return self.sequence(root.children)
 
     def scene(self) -> Scene:
-        return Scene(self.place, self.bases, self.program, self.depth, nested=self.depth > 0)
+        return Scene(
+            self.place, self.bases, self.program, self.depth, nested=self.depth > 0, listed=self.listed
+        )
 
     def program(self, text: str, scene: Scene) -> Answer:
         """A literal program of a shell: a child, so its `cd` stays inside."""
@@ -314,13 +327,32 @@ class _Walk:
         return join(answers)
 
     def _pipeline(self, node: Node) -> Answer:
-        return join(
-            [
-                self._inside([child])
-                for child in node.children
-                if child.is_named or child.type not in ("|", "|&")
-            ]
-        )
+        outer, before = self.listed, False
+        answers: list[Answer] = []
+        for child in node.children:
+            if child.is_named or child.type not in ("|", "|&"):
+                self.listed = before if answers else outer
+                before = lists_in(child) or (self.listed and passes_in(child))
+                answers.append(self._inside([child]))
+        self.listed = outer
+        return join(answers)
+
+    def _given(self, name: str, words: Iterable[Word]) -> None:
+        """Note what a variable of the line may hold."""
+        found = list(words)
+        self.values.setdefault(name, []).extend(found)
+        if any(word.listed for word in found):
+            self._follow()
+
+    def _follow(self) -> None:
+        """Names out of a list are opened: what links among them lead to is opened as well."""
+        self.said.append(Said(Word("."), self.bases, follows=True))
+
+    def _word(self, node: Node) -> Word:
+        word = marked(word_of(node), node)
+        if word.listed:
+            self._follow()
+        return word
 
     def _loop(self, node: Node) -> Answer:
         """A loop has the strictest class of its parts; a `cd` in it makes later rounds start elsewhere."""
@@ -329,6 +361,9 @@ class _Walk:
         name = node.child_by_field_name("variable")
         if name is not None and not variable(source_of(name)):
             raise NotUnderstood("a loop over a variable that may mean something")
+        if node.type == "for_statement" and name is not None:
+            values = [child for child in node.named_children if child.type in _WORDS]
+            self._given(source_of(name), map(self._word, values) if "in" in _kinds(node) else [UNSEEN])
         return self.sequence([child for child in node.children if child != name])
 
     def _condition(self, node: Node) -> Answer:
@@ -357,8 +392,7 @@ class _Walk:
         if not variable(text) or "+=" in source_of(node)[: len(text) + 2]:
             self.seen.append(source_of(node))
             return join([unknown(f"an assignment to {text!r}"), self._within(node)])
-        if value is not None:
-            word_of(value)
+        self._given(text, [Word("") if value is None else self._word(value)])
         return self._within(node)
 
     def _redirected(self, node: Node) -> Answer:
@@ -369,6 +403,8 @@ class _Walk:
         refuse_line_end_inside(node)
         body = node.child_by_field_name("body")
         redirects = [child for child in node.children if child != body]
+        outer = self.listed
+        self.listed = outer and not any(source_of(child).lstrip("012").startswith("<") for child in redirects)
         strays = [word for child in redirects for word in _strays(child)]
         answers = [self._redirection(child) for child in redirects]
         if body is not None and body.type == "command":
@@ -377,6 +413,7 @@ class _Walk:
             raise NotUnderstood("words behind a redirection that belong to no command")
         elif body is not None:
             answers.append(self.node(body))
+        self.listed = outer
         return join(answers)
 
     def _redirection(self, node: Node) -> Answer:
@@ -401,6 +438,8 @@ class _Walk:
         if mark in ("<", "<&"):
             if not word.literal or word.text.startswith(("/dev/tcp", "/dev/udp")):
                 raise NotUnderstood("a redirection from something that is not literal")
+            if mark == "<":
+                self.said.append(Said(word, self.bases, folders=False))
             return inner
         if mark not in _WRITING:
             raise NotUnderstood(f"a redirection of the kind {mark!r}")
@@ -444,7 +483,7 @@ class _Walk:
                 answers.append(self.node(child))
             else:
                 part = child.named_children[0] if child.type == "command_name" else child
-                words.append(word_of(part))
+                words.append(self._word(part))
                 ends.append(child.end_byte)
                 answers.append(self._within(part))
         if not words:
@@ -455,6 +494,9 @@ class _Walk:
         self.seen.append(commands.shown([words[0] if name is None else Word(name), *words[1:]]))
         if name == "cd":
             return join([*answers, self._moved(words[1:])])
+        if name == "read":
+            for word in words[1:]:
+                self._given(word.text, [replace(UNSEEN, listed=self.listed)])
         answer = commands.judge(words, self.scene())
         self.seen.extend(answer.inner)
         if not self.depth and name is not None and answer.effect_class is EffectClass.READ_ONLY:
@@ -489,13 +531,19 @@ class _Walk:
         if words and words[0].literal and words[0].text == "--":
             words = words[1:]
         target = words[0] if words else Word("~")
+        self.said.append(Said(target, self.bases))
         if len(words) > 1 or target.glob or target.text.startswith("-"):
             self.bases = None
+            self.said.append(Said(ELSEWHERE))
             return Answer()
         found = spots(target, self.scene())
         self.bases = None if found is None else tuple(lexical("/", _climbed(path)) for path in found)
         self.folders.extend(self.bases or ())
         return Answer()
+
+
+def _kinds(node: Node) -> list[str]:
+    return [child.type for child in node.children]
 
 
 def _strays(node: Node) -> list[Node]:
