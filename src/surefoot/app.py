@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from surefoot import config
+from surefoot.briefing import Briefing, briefing
 from surefoot.config import Settings
 from surefoot.core.canonical import digest_text
 from surefoot.core.limits import OLDER, LimitInvalid, Limits, read_limits
@@ -68,11 +69,6 @@ NEWEST = 20
 FIRST_ENTRIES = 8
 """How many sessions, and how many entries of each, `--continue` looks at for words."""
 RETRY_SWITCH = "SUREFOOT_TOOL_RECOVERY_RETRY"
-SYSTEM = """You are a careful agent that works in a project folder with tools.
-Read before you write. Prefer `edit` over `write` for files that exist. Keep going until the task is done, then say
-briefly what you did. Never state that something was done unless a tool result says so. When a result says that a call
-may have happened, do not repeat it: look with read-only tools, report what you found with `recovery`, and let the
-person decide."""
 
 
 @dataclass(slots=True)
@@ -97,6 +93,7 @@ class App:
     extra_tools: Sequence[Tool] = ()
     each_tool: Callable[[Tool], Tool] = lambda tool: tool
     hooks: Sequence[Hooks] = ()
+    _briefing: Briefing | None = None
 
     async def sessions(self) -> list[SessionRow]:
         """The sessions of this project's ledger."""
@@ -222,9 +219,10 @@ class App:
             "model": self._model_name(),
             "platform": platform.system(),
             "barrier": self.settings.recovery.barrier,
+            "instructions": dict(self.briefing().instructions),
         }
 
-    def _worked_with(self) -> dict[str, str | None]:
+    def _worked_with(self) -> dict[str, Any]:
         """What a resume compares with what the session worked with before (UX-55)."""
         contract = effort = None
         with suppress(SettingsError):  # a part put in its place needs no endpoint
@@ -238,6 +236,7 @@ class App:
             "effort": effort,
             "contract": contract,
             "settings": digest_text(text) if text else None,
+            "instructions": dict(self.briefing().instructions),
         }
 
     def _model_name(self) -> str | None:
@@ -384,7 +383,7 @@ class App:
             endpoint,
             wire(),
             contract,
-            system=self.system(),
+            system=self.briefing().text,
             tools=[ToolSpec(tool.name, tool.description, tool.parameters) for tool in self.registry()],
             max_requests=self.settings.recovery.max_requests_per_step,
             effort=contract.effort(chosen.effort, chosen.endpoint.name),
@@ -417,12 +416,10 @@ class App:
         if self.on_notice is not None:
             self.on_notice(Notice("local_model", {"text": text}))
 
-    def system(self) -> str:
-        """The system text: ours, the place, and the project's own instructions (UX-45)."""
-        found = config.read_instructions(self.directory, self.settings.places)
-        ours, more = self.settings.system_text
-        parts = [ours or SYSTEM, f"Working directory: {self.place.directory}", found.text, more]
-        return "\n\n".join(part for part in parts if part)
+    def briefing(self) -> Briefing:
+        """What its models are told first, read once: a session begins with the instructions as they are then."""
+        self._briefing = self._briefing or briefing(self.settings, self.place)
+        return self._briefing
 
 
 @asynccontextmanager

@@ -27,6 +27,7 @@ OWN_FILE = ".surefoot/config.local.toml"
 MANAGED_FILE = Path("/etc/surefoot/managed.toml")
 INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 INSTRUCTION_BYTES = 64 * 1024
+DIGEST_BYTES = 64 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,7 @@ class Instructions:
 
     text: str
     digests: Mapping[str, str]
-    """Path → `sha256:…` of each file as it was read."""
+    """Path → `sha256:…` of each file, the whole of it, as it stood when it was read."""
     cut: bool
     left_out: tuple[str, ...] = ()
     """Files of a project that nobody trusts which lead out of it: they could show the model any file of its reader."""
@@ -260,13 +261,13 @@ def read_instructions(directory: Path, where: Places) -> Instructions:
     left_out: list[str] = []
     for folder in (where.settings_folder, *chain):
         for name in INSTRUCTION_NAMES:
-            content = _begin_of(folder / name)
-            if content is None:
+            found = _begin_of(folder / name)
+            if found is None:
                 continue
             if folder != where.settings_folder and _leads_out(folder / name, root, where):
                 left_out.append(str(folder / name))
                 continue
-            digests[str(folder / name)] = "sha256:" + hashlib.sha256(content).hexdigest()
+            content, digests[str(folder / name)] = found
             parts.append(f"# {folder / name}\n\n{content.decode('utf-8', 'replace').strip()}\n")
             break
     joined = "\n".join(parts).encode()
@@ -278,8 +279,11 @@ def _leads_out(file: Path, root: Path, where: Places) -> bool:
     return not Path(os.path.realpath(file)).is_relative_to(root) and not is_trusted(where, root)
 
 
-def _begin_of(file: Path) -> bytes | None:
-    """As much of a file as can be told to a model; of a device or pipe, which a repository may link to, nothing."""
+def _begin_of(file: Path) -> tuple[bytes, str] | None:
+    """As much of a file as can be told to a model, and the digest of the whole.
+
+    Of a device or pipe, which a repository may link to, nothing; of a giant the digest of its beginning.
+    """
     try:
         number = os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
@@ -288,7 +292,12 @@ def _begin_of(file: Path) -> bytes | None:
         if not stat.S_ISREG(os.fstat(number).st_mode):
             return None
         with os.fdopen(number, "rb", closefd=False) as stream:
-            return stream.read(INSTRUCTION_BYTES + 1)
+            content = stream.read(INSTRUCTION_BYTES + 1)
+            digest, left = hashlib.sha256(content), DIGEST_BYTES - len(content)
+            while left > 0 and (more := stream.read(min(left, 1 << 20))):
+                digest.update(more)
+                left -= len(more)
+        return content, "sha256:" + digest.hexdigest()
     except OSError:
         return None
     finally:

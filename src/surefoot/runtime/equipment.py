@@ -1,4 +1,4 @@
-"""What an owner works with: model, effort, contract, project settings, tools and their classes.
+"""What an owner works with: model, effort, contract, project settings, instructions, tools and their classes.
 
 Owns: its comparison with what the session worked with before, so that a resume names the differences before
 its first request (TR-183, UX-55). Does not own: when that is recorded and told (`controller`), the words
@@ -20,8 +20,9 @@ class Equipment:
     """The equipment of one owned session."""
 
     def __init__(self, session: Session, registry: Registry) -> None:
-        self.given: Mapping[str, str | None] = {}
-        """`model`, `effort`, `contract`, `settings` (a digest of the project's own), as whoever wires it knows them."""
+        self.given: Mapping[str, Any] = {}
+        """`model`, `effort`, `contract`, `settings` (a digest of the project's own), `instructions` (path → digest),
+        as whoever wires it knows them."""
         self._session = session
         self._registry = registry
         self._told = False
