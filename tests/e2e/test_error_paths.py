@@ -143,10 +143,15 @@ def test_ux_164_a_session_of_a_project_that_lies_elsewhere_is_found_and_its_plac
 def test_ux_164_a_project_whose_name_is_not_utf_8_is_worked_in_like_any_other(world: World) -> None:
     world.project = world.project.rename(world.project.with_name(os.fsdecode(b"gr\xfcn")))
     (world.project / os.fsdecode(b"d\xe4ten")).write_text("seen")
-    world.model_says({"calls": [{"name": "shell", "args": {"command": "cat d*"}}]}, {"text": "Done."})
+    write = {"name": "write", "args": {"path": "a.txt", "content": "x"}}
+    world.model_says(
+        {"calls": [{"name": "shell", "args": {"command": "cat d*"}}]}, {"calls": [write]}, {"text": "Done."}
+    )
     done = world.run("-p", "look", "--yolo", "-n", os.fsdecode(b"n\xfcm"), "--output-format", "stream-json")
     assert done.returncode == 0 and "seen" in done.stdout, done.stderr
-    assert "> look" in world.run("session", "show").stdout
+    assert (world.project / "a.txt").read_text() == "x"
+    shown = world.run("session", "show").stdout
+    assert "> look" in shown and "write a.txt: done" in shown
     assert world.run("ledger", "verify").returncode == 0
     assert len(json.loads(world.run("session", "list", "--json").stdout)) == 1
 

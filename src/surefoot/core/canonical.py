@@ -209,7 +209,7 @@ def idempotency_key(
             "turn": turn,
         }
     )
-    return "sf1-" + hashlib.sha256(form.encode()).hexdigest()
+    return "sf1-" + hashlib.sha256(form.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def make_id(prefix: str, time_ms: int, entropy: int) -> str:

@@ -137,5 +137,5 @@ def _grade(seen: Observation, mapped: Seen) -> Grade:
 
 def _bounded(evidence: Mapping[str, Any], most_bytes: int) -> Mapping[str, Any]:
     """Evidence above its bound is counted, never silently dropped (TR-185)."""
-    size = len(canonical_json(dict(evidence)).encode())
+    size = len(canonical_json(dict(evidence)).encode("utf-8", "surrogatepass"))
     return dict(evidence) if size <= most_bytes else {"omittedBytes": size}
