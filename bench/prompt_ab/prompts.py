@@ -1,7 +1,7 @@
 """The two prompts that are compared, and the models a candidate is meant for (PR-87, PR-88).
 
 Owns: their texts as files, their digests, and how a model is recognised. Does not own: the prompt in
-production (`surefoot.app.SYSTEM`); a test holds `base` equal to it. No setting of a user leads here.
+production (`surefoot.briefing.SYSTEM`); a test holds `base` equal to it. No setting of a user leads here.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ from bench.prompt_ab.design import Trial
 from bench.prompt_ab.prompts import prompt
 from bench.prompt_ab.tasks import ALLOWED, FILE_TOOLS, OFFERED, TASKS, Ran, lay_out
 
-from surefoot.app import SYSTEM, App, Parts, open_app
+from surefoot.app import App, Parts, open_app
+from surefoot.briefing import SYSTEM
 from surefoot.config import load_settings
 from surefoot.core.model import Receipt, State
 from surefoot.errors import SurefootError
@@ -126,7 +127,7 @@ def _model(trial: Trial, stand: Stand, app: App) -> CountedModel:
         stand.endpoint_for(trial),
         stand.wire(),
         stand.contract,
-        system=app.system().replace(SYSTEM, prompt(trial.arm), 1),
+        system=app.briefing().text.replace(SYSTEM, prompt(trial.arm), 1),
         tools=[ToolSpec(tool.name, tool.description, tool.parameters) for tool in app.registry()],
         max_output_tokens=stand.max_output_tokens,
         effort=trial.effort,

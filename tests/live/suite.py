@@ -301,7 +301,7 @@ async def run_case(case: Case, endpoint: Endpoint) -> Seen:
                 endpoint,
                 WIRES[case.wire](),
                 contract,
-                system=app.system(),
+                system=app.briefing().text,
                 tools=tools,
                 effort=effort,
                 hosted=("search",) if searches else (),

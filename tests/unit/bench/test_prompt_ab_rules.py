@@ -17,7 +17,7 @@ from bench.prompt_ab.report import markdown, report
 from bench.prompt_ab.results import OtherDesign, Results
 from bench.prompt_ab.summary import PUBLISHED, cells, published, side, unmeasured
 
-from surefoot.app import SYSTEM
+from surefoot.briefing import SYSTEM
 from surefoot.core.restated import PROMPT
 from surefoot.settings_table import SETTINGS
 
