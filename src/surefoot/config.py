@@ -461,7 +461,8 @@ def _built(total: _Sum, where: Places, root: Path, trusted: bool) -> Settings:
 
 def _place_in_table(path: str) -> tuple[int, str]:
     tables = (
-        "model", "language", "endpoints", "recovery", "limits", "packs", "permissions", "tools", "hooks", "mcp",
+        "model", "language", "screen_reader", "endpoints", "recovery", "limits", "packs", "permissions", "tools",
+        "hooks", "mcp",
     )  # fmt: skip
     head = path.split(".")[0]
     return (tables.index(head) if head in tables else len(tables), path)

@@ -136,6 +136,7 @@ LIMITS: Mapping[str, Form] = {name: form for name, form in _BOUNDS.items() if na
 SETTINGS: Mapping[str, Form] = {
     "model": Form("text"),
     "language": Form("text", ("auto", "en", "zh-Hans", "zh-Hant"), "auto"),
+    "screen_reader": Form("switch", default=False),
     "final": Form("words"),
     "window_tokens": Form("number", unit="tokens"),
     "endpoints.*.url": Form("text"),
@@ -212,7 +213,7 @@ _FORBIDDEN_TABLES = (
     "sandbox",
     "keys",
 )
-_FORBIDDEN = ("model", "window_tokens", "language", "final", "packs.use", "permissions.mode")
+_FORBIDDEN = ("model", "window_tokens", "language", "screen_reader", "final", "packs.use", "permissions.mode")
 _PROJECT_MAY_ALLOW = frozenset({"Read", "Glob", "Grep", "List", "Edit", "MultiEdit"})
 """Rule names of tools that are never `NON_IDEMPOTENT` or `UNKNOWN`; only these a project may allow."""
 _LOOSENING_TOOL_KEYS = ("key_argument", "verifier", "lookup")

@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from surefoot.surfaces.drawing import INLINE, Drawing
 from surefoot.surfaces.plain import GUTTER, cut, wrap
 from surefoot.surfaces.view import clean
 from surefoot.surfaces.words import say
@@ -25,7 +26,13 @@ Read = Callable[[str], str | None]
 
 
 def permission_lines(
-    question: Mapping[str, Any], language: str, *, columns: int, read: Read, styled: Callable[[str], str]
+    question: Mapping[str, Any],
+    language: str,
+    *,
+    columns: int,
+    read: Read,
+    styled: Callable[[str], str],
+    drawing: Drawing = INLINE,
 ) -> list[str]:
     """The question in lines. `question` has tool, arguments, effect_class, reach, directory and why.
 
@@ -36,11 +43,12 @@ def permission_lines(
     room = max(30, columns - 2)
     body, diff = _body(str(question["tool"]), str(question["arguments"]), read)
     head = f"{clean(question['tool'])} · {kind}: {say(f'class_{kind.lower()}', language)}"
-    lines = wrap(head, room)
+    lines = [row for fact in drawing.facts(head) for row in wrap(fact, room)]
     lines += [GUTTER + line for part in body for line in wrap(part, room)[:TEXT_LINES]]
     lines += [GUTTER + styled(cut(line, room)) for line in _bounded(diff, language)]
     place = say("permit_place", language, reach=reach, directory=clean(question["directory"]))
-    for text in (place, why_asked(clean(question["why"]), language), say("permit_choices", language)):
+    why, choices = why_asked(clean(question["why"]), language), say("permit_choices", language)
+    for text in (*drawing.facts(place), why, *drawing.options(choices, language)):
         lines += [f"  {line}" for line in wrap(text, room)]
     return lines
 

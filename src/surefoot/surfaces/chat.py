@@ -12,25 +12,28 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Coroutine, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.application import run_in_terminal
+from prompt_toolkit.buffer import Buffer
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
 from prompt_toolkit.document import Document
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.history import InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys as Key
-from prompt_toolkit.output import create_output
+from prompt_toolkit.output import DummyOutput, create_output
 from prompt_toolkit.output.vt100 import Vt100_Output
 from prompt_toolkit.patch_stdout import patch_stdout
 from prompt_toolkit.styles import Style
 
 from surefoot.surfaces import notices, plain, view
 from surefoot.surfaces.chat_card import Cards
+from surefoot.surfaces.chat_echo import Echo
 from surefoot.surfaces.chat_lines import (
     Count,
     Doing,
@@ -53,6 +56,8 @@ ENDING_LOOKS = 80
 COMMAND_LOOKS = 20
 """After a stop: how long a check is waited for, in how many looks, and after how many no other command is."""
 REFRESH_SECONDS = 0.5
+REST_SECONDS = 0.05
+"""How long lines have come to rest before a prompt that is not drawn anew is put below them."""
 
 
 @dataclass(slots=True)
@@ -82,6 +87,9 @@ class Chat:
     _question: _Question | None = None
     _leaving: bool = False
     _stopped_at: float | None = None
+    _echo: Echo | None = None
+    """Where nothing is drawn twice, what is typed is echoed by it."""
+    _offer: asyncio.TimerHandle | None = None
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -92,7 +100,8 @@ class Chat:
     async def run(self) -> None:
         """Read lines until the person leaves; then stop what runs."""
         # No question is put to the terminal itself: some never answer, and a warning would stand here.
-        output = create_output()
+        still = self.screen.drawing.still
+        output = DummyOutput() if still else create_output()
         if isinstance(output, Vt100_Output):
             output.enable_cpr = False
             # Without an answer of the terminal its status line would never be drawn: one row is always there.
@@ -107,16 +116,20 @@ class Chat:
             completer=_Words(),
             complete_while_typing=False,
             history=InMemoryHistory(),
-            bottom_toolbar=self._toolbar,
+            bottom_toolbar=None if still else self._toolbar,
             enable_suspend=True,
             multiline=False,
-            refresh_interval=REFRESH_SECONDS,
+            refresh_interval=0 if still else REFRESH_SECONDS,
             style=Style.from_dict({"bottom-toolbar": "noreverse"}),
         )
         self._session.app.ttimeoutlen = 0.05
         self._session.app.timeoutlen = 0.2
         self.stream.light = Light() if self.screen.colour else None
-        with patch_stdout(raw=True):
+        if still:
+            self._echo = Echo(lambda text: print(text, end="", flush=True), self._message)
+            self._session.default_buffer.on_text_changed += self._typed
+        # What draws itself anew keeps lines of others above itself; where nothing does, they are just written.
+        with nullcontext() if still else patch_stdout(raw=True):
             self.cards.show()
             self.say(*self.below_cards)
             if self.first_prompt:
@@ -127,6 +140,7 @@ class Chat:
 
     async def _lines(self) -> None:
         while not self._leaving:
+            self._offer_prompt()
             try:
                 line = await self._session.prompt_async()
             except EOFError:
@@ -135,11 +149,15 @@ class Chat:
                 if self._turn is None:
                     return
                 continue
+            if self._echo is not None:
+                self._echo.sent()
             await self._line(line)
 
     async def _end(self) -> None:
         """Leaving cancels the turn, not what runs under supervision (UX-165)."""
         self._leaving = True
+        if self._echo is not None:
+            self._echo.sent()
         await self.driver.close()
         parked = self.driver.take_parked()
         if parked:  # they were given and went to no model; whoever leaves gets them back (UX-18)
@@ -152,6 +170,8 @@ class Chat:
         if self._question is not None:
             if not self._question.answered.done():
                 self._question.answered.set_result(line)
+            return
+        if self.cards.numbered(line):
             return
         meant = typed(line)
         if meant.kind == "nothing":
@@ -188,7 +208,8 @@ class Chat:
             self._leaving = True
         elif word == "/help":
             language = self.screen.language
-            self.say(*plain.table(slash_help(language)), *key_help(language))
+            table = self.screen.drawing.table(slash_help(language), (), language, None)
+            self.say(*table, *key_help(language))
         elif word == "/continue":
             self._begin(self.driver.go_on())
         elif word == "/recover-context":
@@ -313,7 +334,34 @@ class Chat:
             # A line that carries styles was wrapped where they were put in.
             fits = "\x1b" in line or plain.width_of(line) <= self.screen.columns()
             for part in [line] if fits else plain.wrap(line, max(20, self.screen.columns())):
-                self.screen.write(plain.only_ascii(part) if self.screen.ascii_only else part)
+                self._write(part)
+
+    def _write(self, line: str) -> None:
+        told = self.screen.drawing.line(line)
+        told = plain.only_ascii(told) if self.screen.ascii_only else told
+        if self._echo is None:
+            self.screen.write(told)
+            return
+        self._echo.above(told)
+        self._offer_prompt()
+
+    def _offer_prompt(self) -> None:
+        """Where nothing is drawn twice the prompt stands once the lines have come to rest and a person may speak."""
+        if self._echo is None:
+            return
+        if self._offer is not None:
+            self._offer.cancel()
+        self._offer = asyncio.get_running_loop().call_later(REST_SECONDS, self._stand)
+
+    def _stand(self) -> None:
+        text = self._session.default_buffer.text
+        resting = self._turn is None or self._question is not None or bool(text)
+        if self._echo is not None and resting and self._session.app.is_running:
+            self._echo.offer(text)
+
+    def _typed(self, buffer: Buffer) -> None:
+        if self._echo is not None and self._session.app.is_running:
+            self._echo.typed(buffer.text)
 
     def notice(self, kind: str, facts: Mapping[str, Any]) -> None:
         """Draw one notice; called by the controller, never waits."""
@@ -372,15 +420,17 @@ class Chat:
         self.say(*self.stream.finish())
         if stopped_check(receipt):
             return  # told in one line by its notice, or by its card
-        if receipt.get("state") not in ("dispatched", "started"):  # what runs now stands in the status line
+        told_now = (
+            () if self.screen.drawing.still else ("started",)
+        )  # what runs now stands in the status line
+        if receipt.get("state") not in ("dispatched", *told_now):
             room, ascii_only = max(20, self.screen.columns() - 30), self.screen.ascii_only
             self.say(view.receipt_line(receipt, self.screen.language, ascii_only=ascii_only, room=room))
 
     def _progress(self, text: str) -> None:
         for line in text.splitlines()[-5:]:
-            self.screen.write(
-                f"  {plain.GUTTER}{plain.cut(view.clean(line), max(20, self.screen.columns() - 6))}"
-            )
+            room = max(20, self.screen.columns() - 6)
+            self._write(f"  {plain.GUTTER}{plain.cut(view.clean(line), room)}")
 
     def _message(self) -> str:
         return "? " if self._question is not None else "> "
@@ -447,6 +497,8 @@ class Chat:
         @keys.add("s-tab")
         def mode(event: KeyPressEvent) -> None:
             self.driver.set_mode(next_mode(self.driver.mode))
+            if self.screen.drawing.still:
+                self.say(answer("mode", self.screen.language, mode=self.driver.mode))
             event.app.invalidate()
 
         @keys.add("c-o")

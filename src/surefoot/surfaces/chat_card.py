@@ -15,7 +15,8 @@ from typing import Any, Protocol
 
 from surefoot.surfaces import plain, view
 from surefoot.surfaces.chat_lines import details
-from surefoot.surfaces.keys import ALL, CONFIRM_ALL, QUIET_MS, Keys, carried
+from surefoot.surfaces.drawing import how_to_press, key_of
+from surefoot.surfaces.keys import ALL, CONFIRM_ALL, LOOKS, MOVES, QUIET_MS, Keys, carried
 from surefoot.surfaces.port import Driver, Screen
 from surefoot.surfaces.words import refusal, say
 from surefoot.surfaces.words_chat import answer, key_help
@@ -64,7 +65,9 @@ class Cards:
         self.keys.show(card, _now_ms())
         columns, ascii_only = min(self.screen.columns() - 1, 80), self.screen.ascii_only
         numbers = (self._index + 1, len(cards))
-        drawn = plain.draw_card(card, language, columns=columns, ascii_only=ascii_only, number=numbers)
+        drawn = self.screen.drawing.card(
+            card, language, columns=columns, ascii_only=ascii_only, number=numbers
+        )
         self.lines.say(*drawn, *self._below(card, cards))
         return True
 
@@ -86,6 +89,21 @@ class Cards:
         elif press.kind == "move":
             self._move(press.name)
         return ""
+
+    def numbered(self, line: str) -> bool:
+        """A choice named by its number: a look happens, of a decision it is told which key makes it (UX-71)."""
+        card, drawing, language = self.keys.call, self.screen.drawing, self.screen.language
+        told = line.strip()
+        if card is None or not drawing.numbered or not (told.isdecimal() and len(told) < 3):
+            return False
+        key, press = key_of(card, language, int(told)), how_to_press(card, language, int(told))
+        if key in LOOKS:
+            self._look(LOOKS[key])
+        elif key in MOVES:
+            self._move(MOVES[key])
+        elif press is not None:
+            self.lines.say(press)
+        return bool(key or press)
 
     def _with_process(self, card: dict[str, Any]) -> dict[str, Any]:
         """The card, with a line about what the call left running (UX-78)."""
@@ -202,9 +220,9 @@ class Cards:
         elif name == "ask_model":
             self.lines.ask_to_look(card)
         elif name == "details":
-            self.lines.say(*details(card))
+            self.lines.say(*self.screen.drawing.table(details(card), (), self.screen.language, None))
         elif name == "help":
-            self.lines.say(*plain.choices(card, language), say("card_keys", language))
+            self.lines.say(*self.screen.drawing.choices(card, language), say("card_keys", language))
 
     def _move(self, name: str) -> None:
         if name == "away":

@@ -14,7 +14,7 @@ from typing import Any
 
 from surefoot.settings_table import MODES
 from surefoot.surfaces.markup import Light
-from surefoot.surfaces.plain import GUTTER, table, width_of, wrap
+from surefoot.surfaces.plain import GUTTER, width_of, wrap
 from surefoot.surfaces.view import clean, summary_of
 from surefoot.surfaces.words import say
 from surefoot.surfaces.words_chat import SLASH
@@ -224,7 +224,7 @@ def next_mode(mode: str) -> str:
     return ring[(ring.index(mode) + 1) % len(ring)] if mode in ring else ring[0]
 
 
-def details(card: Mapping[str, Any]) -> list[str]:
+def details(card: Mapping[str, Any]) -> list[list[str]]:
     """Everything the card has beside its words: reach, digest, evidence, codes of what is off."""
     rows = [
         ["attempt", str(card["attemptId"])],
@@ -238,4 +238,4 @@ def details(card: Mapping[str, Any]) -> list[str]:
     for action in card.get("actions") or ():
         if not action.get("enabled"):
             rows.append([str(action["action"]), str(action.get("code"))])
-    return table(rows)
+    return rows

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from surefoot.core.canonical import short_id
 from surefoot.core.model import Entry, Kind, Receipt
+from surefoot.surfaces import plain
 from surefoot.surfaces.plain import cut, width_of
 from surefoot.surfaces.view import (
     Clock,
@@ -27,12 +28,15 @@ from surefoot.surfaces.view import (
     summary_of,
 )
 from surefoot.surfaces.words import mark, say, state_words
+from surefoot.surfaces.words_aloud import aloud
+
+if TYPE_CHECKING:
+    from surefoot.surfaces.drawing import Drawing
 
 IDLE_MS = 60_000
 """Time in which nothing ran and nobody was waited for is folded from here on."""
 MODEL, WAITING, PROVIDER = "lane_model", "lane_waiting", "lane_provider"
 SHOWN_OPEN = 8
-SETTLED = frozenset({"succeeded", "confirmed", "present_proof"})
 CELLS, KEPT = 60, 54
 """Cells of a run strip at most; how many are kept beside the count of the folded ones."""
 FILLS: Mapping[str, str] = {
@@ -239,16 +243,40 @@ def strip_cells(run: Run) -> tuple[int, list[str | None]]:
 def strip_text(run: Run, *, ascii_only: bool = False) -> str:
     """One cell per call, at most 60; older ones are folded with a count."""
     hidden, cells = strip_cells(run)
-    drawn = strip_of(cells, ascii_only=ascii_only)
-    return f"+{hidden} {drawn}" if hidden else drawn
+    return plain.strip(cells, "en", earlier=hidden, ascii_only=ascii_only)
 
 
-def strip_of(cells: Sequence[str | None], *, ascii_only: bool = False) -> str:
-    """Cells as they are drawn: a block for what is settled, else the mark; None is a death."""
-    block, torn = ("#", "|") if ascii_only else ("█", "┊")
-    return "".join(
-        torn if key is None else block if key in SETTLED else mark(key, ascii_only=ascii_only)
-        for key in cells
+def timeline(
+    run: Run, language: str, drawing: Drawing, *, columns: int = 80, ascii_only: bool = False
+) -> list[str]:
+    """The timeline as this drawing has it: lanes over one axis, or a labelled line per thing that took time."""
+    if drawing.marks:
+        return timeline_text(run, language, columns=columns, ascii_only=ascii_only)
+    return timeline_read(run, language)
+
+
+def timeline_read(run: Run, language: str, *, clock: Clock = local_time) -> list[str]:
+    """The timeline read aloud: what began when, in order, and when a process died."""
+    if not run.bars:
+        return [say("nothing_ran", language)]
+    head = say("timeline_head", language, session=short_id(run.session_id), start=clock(run.start_ms),
+               end=clock(run.end_ms))  # fmt: skip
+    placed = [(bar.start_ms, _read_bar(bar, language, clock)) for bar in run.bars]
+    placed += [(fold.start_ms, _fold_line(fold, language, clock)) for fold in run.folds if fold.death]
+    return [head, *(line for _, line in sorted(placed, key=lambda one: one[0]))]
+
+
+def _read_bar(bar: Bar, language: str, clock: Clock) -> str:
+    told = [cut(bar.label, 60)] if bar.label else []
+    told += (
+        [state_words(bar.key, language, reason="…", attempt="…"), short_id(bar.attempt_id)]
+        if bar.attempt_id
+        else []
+    )
+    if bar.end_ms is not None:
+        told.append(age(bar.end_ms - bar.start_ms))
+    return aloud(
+        "bar", language, time=clock(bar.start_ms), lane=lane_name(bar.lane, language), what=", ".join(told)
     )
 
 
@@ -346,5 +374,7 @@ __all__ = [
     "run_of",
     "strip_cells",
     "strip_text",
+    "timeline",
+    "timeline_read",
     "timeline_text",
 ]

@@ -22,6 +22,8 @@ BOX_COLUMNS = 60
 GUTTER = "│ "
 """Stands before each line of foreign text (UX-10)."""
 WIDEST = 100
+SETTLED = frozenset({"succeeded", "confirmed", "present_proof"})
+"""Rows of UX-63 that a strip draws as a block."""
 Card = Mapping[str, Any]
 
 
@@ -215,16 +217,21 @@ def _choices(card: Card, language: str, how: Choices) -> list[str]:
 
 
 def _warnings(card: Card, language: str, how: Choices) -> list[str]:
+    lines = code_lines(card, language, how)
+    if (card.get("executor") or {}).get("state") != "ended":
+        lines.append(str(card["executor"]["sentence"]))
+    return lines
+
+
+def code_lines(card: Card, language: str, how: Choices) -> list[str]:
+    """The line that says which choices cost a code, and which code; none where no choice does."""
     by_name = {str(action["action"]): action for action in card.get("actions") or ()}
     coded = [
         str(by_name[n]["key"]) if how is Choices.KEYS else n
         for n in drawn(card)
         if by_name[n].get("enabled") and needs_code(n, card)
     ]
-    lines = [say("code", language, keys=", ".join(coded), code=code_of(card))] if coded else []
-    if (card.get("executor") or {}).get("state") != "ended":
-        lines.append(str(card["executor"]["sentence"]))
-    return lines
+    return [say("code", language, keys=", ".join(coded), code=code_of(card))] if coded else []
 
 
 def _boxed(
@@ -291,6 +298,16 @@ def only_ascii(line: str) -> str:
 def sign_of(call: Card, *, ascii_only: bool) -> str:
     """The mark of a call as it is now."""
     return mark(fact_key(call), ascii_only=ascii_only)
+
+
+def strip(cells: Sequence[str | None], language: str, *, earlier: int = 0, ascii_only: bool = False) -> str:
+    """Cells of a run: a block for what is settled, else the mark; None is a death. Older ones are counted."""
+    block, torn = ("#", "|") if ascii_only else ("█", "┊")
+    drawn_cells = "".join(
+        torn if key is None else block if key in SETTLED else mark(key, ascii_only=ascii_only)
+        for key in cells
+    )
+    return f"+{earlier} {drawn_cells}" if earlier else drawn_cells
 
 
 def _padded(text: str, columns: int) -> str:

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from surefoot.surfaces.drawing import INLINE, Drawing
+
 LOOK_REQUESTS = 8
 """The most model requests of a turn in which the model only looks (UX-116)."""
 
@@ -64,3 +66,4 @@ class Screen:
     write: Callable[[str], None]
     colour: bool = False
     """Whether styles may be written; without them text stays as it came."""
+    drawing: Drawing = INLINE

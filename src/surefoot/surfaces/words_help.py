@@ -109,6 +109,10 @@ HELP: Mapping[str, tuple[str, str]] = {
         "不画框、不用颜色、不重绘。",
         "不畫框、不用顏色、不重繪。",
     ),
+    "Draw for a screen reader: a labelled line per fact, numbered choices, no redraw.": (
+        "供屏幕阅读器使用：每个事实一行并带标签，选项带编号，不重绘。",
+        "供螢幕閱讀器使用：每個事實一行並帶標籤，選項帶編號，不重繪。",
+    ),
     "The version.": ("版本。", "版本。"),
     "Name each change of a receipt on standard error.": (
         "在标准错误上列出收据的每次变化。",

@@ -33,6 +33,7 @@ from types import TracebackType
 from typing import Any
 
 from surefoot.surfaces import plain, view
+from surefoot.surfaces.drawing import INLINE, SCREEN_READER, Drawing
 from surefoot.surfaces.keys import QUIET_MS, Keys
 from surefoot.surfaces.tongues import language_of
 from surefoot.surfaces.words import refusal, say
@@ -149,12 +150,13 @@ class Stage:
     keep: bool
     ascii_only: bool
     language: str = "en"
+    drawing: Drawing = INLINE
 
     def say(self, *lines: str) -> None:
         """Write lines for a reader; on a terminal a long one breaks between words."""
         columns = shutil.get_terminal_size((80, 24)).columns if self.interactive else sys.maxsize
-        for line in lines:
-            for row in plain.wrap(line, columns):
+        for line in map(self.drawing.line, lines):
+            for row in plain.wrap(line, self.drawing.columns or columns):
                 print(plain.only_ascii(row) if self.ascii_only else row, flush=True)
 
     def told(self, key: str, **values: object) -> str:
@@ -384,7 +386,8 @@ class Deciding:
         elif name == "details":
             from surefoot.surfaces.chat_lines import details
 
-            self._stage.say(*details(self._card))
+            language = self._stage.language
+            self._stage.say(*self._stage.drawing.table(details(self._card), (), language, None))
         elif name == "timeline":
             from surefoot.surfaces import pictures
 
@@ -392,7 +395,9 @@ class Deciding:
             entries = await session.ledger.read(session.session_id)
             run = pictures.run_of(session.session_id, entries, list(session.book))
             self._stage.say(
-                *pictures.timeline_text(run, self._stage.language, ascii_only=self._stage.ascii_only)
+                *pictures.timeline(
+                    run, self._stage.language, self._stage.drawing, ascii_only=self._stage.ascii_only
+                )
             )
         elif name == "ask_model":
             self._stage.say(self._stage.told("model_cannot_look"))
@@ -420,7 +425,7 @@ class Deciding:
 
 def _drawn(stage: Stage, card: Mapping[str, Any], *, how: plain.Choices) -> list[str]:
     columns = min(shutil.get_terminal_size((80, 24)).columns - 1, 80)
-    return plain.draw_card(card, stage.language, columns=columns, ascii_only=stage.ascii_only, how=how)
+    return stage.drawing.card(card, stage.language, columns=columns, ascii_only=stage.ascii_only, how=how)
 
 
 def _now_ms() -> float:
@@ -457,7 +462,7 @@ def _language() -> str:
     return language_of(os.environ.get("SUREFOOT_LANGUAGE", ""), os.environ)
 
 
-def play(*, kill_at: str, keep: bool) -> int:
+def play(*, kill_at: str, keep: bool, drawing: Drawing = INLINE) -> int:
     """Play the demo once; the exit code."""
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
     with ExitStack() as stack:
@@ -465,7 +470,7 @@ def play(*, kill_at: str, keep: bool) -> int:
         receiver = stack.enter_context(Sink(folder / "receiver"))
         other = stack.enter_context(Sink(folder / "other"))
         ascii_only = plain.ascii_wanted(os.environ, sys.stdout.encoding)
-        stage = Stage(folder, receiver, other, kill_at, interactive, keep, ascii_only, _language())
+        stage = Stage(folder, receiver, other, kill_at, interactive, keep, ascii_only, _language(), drawing)
         stage.say(stage.told("title"), "")
         kill_the_agent(stage)
         return asyncio.run(resume(stage))
@@ -477,10 +482,12 @@ def main(arguments: list[str]) -> int:
     parser = Flags(prog="surefoot demo", description=told("about", language))
     parser.add_argument("--kill-at", choices=MOMENTS, default="during", help=told("kill_at", language))
     parser.add_argument("--keep", action="store_true", help=told("keep", language))
+    parser.add_argument("--screen-reader", action="store_true", help=told("screen_reader", language))
     given = parser.parse_args(arguments)
     die_with_parent()
     try:
-        return play(kill_at=given.kill_at, keep=given.keep)
+        drawing = SCREEN_READER if given.screen_reader else INLINE
+        return play(kill_at=given.kill_at, keep=given.keep, drawing=drawing)
     except KeyboardInterrupt:
         return 130
     except TimeoutError as error:

@@ -145,6 +145,11 @@ SENTENCES: Mapping[str, Texts] = {
         "一個被殺死的代理，仍然如實說明。不需要金鑰、網路或設定。",
     ),
     "kill_at": ("when the agent is killed", "何时杀死代理", "何時殺死代理"),
+    "screen_reader": (
+        "for a screen reader: a labelled line per fact, numbered choices",
+        "供屏幕阅读器使用：每个事实一行并带标签，选项带编号",
+        "供螢幕閱讀器使用：每個事實一行並帶標籤，選項帶編號",
+    ),
     "keep": ("keep the temporary folder", "保留临时文件夹", "保留暫存資料夾"),
     "stopped": ("The demo stopped: {why}.", "演示已停止：{why}。", "示範已停止：{why}。"),
 }

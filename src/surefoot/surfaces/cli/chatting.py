@@ -39,6 +39,8 @@ from surefoot.surfaces.words import refusal, say
 from surefoot.surfaces.words_chat import answer
 from surefoot.tools.processes import kernel
 
+PERMITS = {"1": "y", "2": "a", "3": "n"}
+"""The answers to a permission question by the numbers of their choices, where those are told."""
 SHOWN_FILE_BYTES = 1024 * 1024
 LISTED = 10
 LAST_ENTRIES = 200
@@ -49,6 +51,11 @@ LOOK = """Look only, and change nothing: find out whether this call took effect.
 Use read-only tools; everything else is refused in this turn. Report what you found with the `recovery` tool, and name
 in your answer, for each thing you say, the attempt id of the read that shows it. The person decides, not you."""
 """What the model is given when a person asks it to look."""
+
+
+def columns_of(look: Look) -> int:
+    """Where lines break now: at the edge of the terminal, unless the drawing leaves that to whoever reads it."""
+    return look.drawing.columns or shutil.get_terminal_size((80, 24)).columns
 
 
 def chat_run(wish: Wish) -> int:
@@ -69,11 +76,13 @@ class _Person:
         lines = permission_lines(
             asdict(question),
             look.language,
-            columns=shutil.get_terminal_size((80, 24)).columns,
+            columns=columns_of(look),
             read=_reader(Path(question.directory)),
             styled=diff_line if look.colour else str,
+            drawing=look.drawing,
         )
         typed = (await self.chat.ask(lines, say("permit_hint", look.language))).strip()
+        typed = PERMITS.get(typed, typed) if look.drawing.numbered else typed
         if typed.lower() in ("y", "yes"):
             return PermissionAnswer("approved", by="os_user")
         if typed.lower() in ("a", "always"):
@@ -288,7 +297,9 @@ class _Driver:
         look = self.wish.look
         run = await _picture(self._controller)
         columns = shutil.get_terminal_size((80, 24)).columns
-        return pictures.timeline_text(run, look.language, columns=columns, ascii_only=look.ascii_only)
+        return pictures.timeline(
+            run, look.language, look.drawing, columns=columns, ascii_only=look.ascii_only
+        )
 
     async def _rewritten(self, work: Awaitable[Mapping[str, Any]]) -> list[str]:
         """What became of the model's view; the record of the session stays whole (TR-93, TR-95)."""
@@ -326,7 +337,8 @@ class _Driver:
             ]
             for row in rows[:LISTED]
         ]
-        return [*plain.table(told), answer("other_session", self.wish.look.language)]
+        look = self.wish.look
+        return [*look.drawing.table(told, (), look.language, None), answer("other_session", look.language)]
 
     def _permissions(self, mode: str) -> list[str]:
         from surefoot.settings_table import MODE_ALIASES, MODES
@@ -369,10 +381,11 @@ async def _chat(wish: Wish, remember: Callable[[str], None]) -> int:
         driver = _Driver(wish, str(wish.settings.chosen()), wish.settings.permissions.mode, opened)
         screen = chat_module.Screen(
             language=wish.look.language,
-            columns=lambda: shutil.get_terminal_size((80, 24)).columns,
+            columns=lambda: columns_of(wish.look),
             ascii_only=wish.look.ascii_only,
             write=lambda line: print(line, flush=True),
-            colour=wish.look.colour and not wish.look.plain,
+            colour=wish.look.colour and not wish.look.drawing.still,
+            drawing=wish.look.drawing,
         )
         chat = chat_module.Chat(driver, screen, first_prompt=wish.prompt)
         _greet(driver, wish)
@@ -416,7 +429,7 @@ def _greet(driver: _Driver, wish: Wish) -> None:
     place = str(wish.directory)
     place = "~" + place.removeprefix(home) if place.startswith(home + os.sep) else place
     facts = {"model": driver.model, "mode": driver.mode, "barrier": wish.settings.recovery.barrier}
-    _write(look, [say("chat_opens", look.language, directory=view.clean(place), **facts)])
+    _write(look, look.drawing.facts(say("chat_opens", look.language, directory=view.clean(place), **facts)))
     _write(look, [say("chat_help", look.language)])
 
 
@@ -428,14 +441,15 @@ async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) 
     look = wish.look
     facts = desk.resumed()
     name = await name_of(opened.app, opened.controller.session_id)
-    lines = await _last_exchange(opened)
+    lines = await _last_exchange(opened, look)
     deaths, limits = facts.get("ownerDeaths", 0), wish.settings.limits
     if deaths >= limits["owner_deaths"]:
         minutes = round(limits["owner_deaths_seconds"] / 60)
         lines.append(say("crash_loop", look.language, n=deaths, minutes=minutes))
     lines.append(view.resume_line(name, facts["settled"], facts["open"], look.language))
     run = await _end_of_picture(opened.controller)
-    strip = pictures.strip_text(run, ascii_only=look.ascii_only)
+    hidden, cells = pictures.strip_cells(run)
+    strip = look.drawing.strip(cells, look.language, earlier=hidden, ascii_only=look.ascii_only)
     died = [fold.start_ms for fold in run.folds if fold.death]
     if strip:
         when = f"  {say('strip_died', look.language, time=view.local_time(died[-1]))}" if died else ""
@@ -476,7 +490,7 @@ def _background(resources: Sequence[Mapping[str, Any]], look: Look) -> list[str]
     return [say("head_background", look.language), *lines] if lines else []
 
 
-async def _last_exchange(opened: running.Opened) -> list[str]:
+async def _last_exchange(opened: running.Opened, look: Look) -> list[str]:
     """The last words of the person and of the model, each bounded."""
     session = opened.controller.session
     after = max(0, session.position - LAST_ENTRIES)
@@ -486,7 +500,7 @@ async def _last_exchange(opened: running.Opened) -> list[str]:
             words[str(entry.kind)] = view.clean(entry.payload["text"], lines=True)
             if entry.kind == Kind.USER:
                 words.pop(str(Kind.ASSISTANT), None)
-    columns = max(30, shutil.get_terminal_size((80, 24)).columns - 3)
+    columns = max(30, columns_of(look) - 3)
     lines: list[str] = []
     for kind, sign in ((Kind.USER, "> "), (Kind.ASSISTANT, "│ ")):
         if kind in words:
@@ -497,5 +511,5 @@ async def _last_exchange(opened: running.Opened) -> list[str]:
 
 
 def _write(look: Look, lines: list[str]) -> None:
-    for line in lines:
+    for line in map(look.drawing.line, lines):
         sys.stdout.write((plain.only_ascii(line) if look.ascii_only else line) + "\n")

@@ -42,7 +42,7 @@ def show(origin: bool, example: bool, as_json: bool) -> None:
         click.echo(EXAMPLE, nl=False)
         return
     settings = load_settings({}, os.environ, Path.cwd())
-    language = look_here(settings.language).language
+    language = look_here(settings).language
     complain(translated(one, language) for one in settings.warnings)
     if as_json:
         document = {
@@ -296,7 +296,7 @@ def check(explain: str | None, as_json: bool) -> None:
     warnings: list[str] = []
     try:
         settings = load_settings({}, os.environ, Path.cwd())
-        language = look_here(settings.language).language
+        language = look_here(settings).language
         if explain is not None:
             complain(translated(one, language) for one in settings.warnings)
             _explain(settings, explain, as_json=as_json)
@@ -330,7 +330,7 @@ def _explain(settings: Settings, call: str, *, as_json: bool) -> None:
         more = {"tool": found.tool, "class": kind, "reach": found.effect.reach, "reason": found.reason}
         say_json({"call": call, **facts, **more, "mode": found.mode, "mode_origin": str(written)})
         return
-    language = look_here(settings.language).language
+    language = look_here(settings).language
 
     def told(key: str, **values: str) -> str:
         return in_language(RULINGS[key], language).format(**values)

@@ -28,6 +28,7 @@ from surefoot.surfaces.cli.output import (
     look_here,
     say_json,
     say_lines,
+    show_lines,
 )
 from surefoot.surfaces.cli.tongue import language_here
 from surefoot.surfaces.phrases import translated
@@ -63,11 +64,11 @@ def draw(call: Mapping[str, Any], snapshot: Mapping[str, Any], look: Look, *, to
     made = view.card(call, snapshot, look.language)
     columns = min(look.columns, 80)
     how = plain.Choices.WORDS  # a command's question takes words, not keys (UX-77)
-    lines = plain.draw_card(made, look.language, columns=columns, ascii_only=look.ascii_only, how=how)
+    lines = look.drawing.card(made, look.language, columns=columns, ascii_only=look.ascii_only, how=how)
     if made.get("arguments"):
         named = translated("arguments:", look.language)
         lines.append(f"{named} {view.clean(made['arguments'])}")
-    (say_lines if to_output else complain)(lines)
+    (show_lines if to_output else complain)(lines)
 
 
 def press(verb: str, references: Sequence[str], given: Given) -> int:
@@ -90,7 +91,7 @@ def choose(reference: str, choice: str, given: Given) -> int:
 
 async def _press_one(verb: str, reference: str, given: Given) -> int:
     settings = reading.settings_here()
-    look = look_here(settings.language)
+    look = look_here(settings)
     place, row, receipt = await reading.find_attempt(settings, reference, given.session)
     try:
         async with _desk(settings, place, row, asks=verb == "retry") as desk:
@@ -101,7 +102,7 @@ async def _press_one(verb: str, reference: str, given: Given) -> int:
 
 async def _choose_one(reference: str, choice: str, given: Given) -> int:
     settings = reading.settings_here()
-    look = look_here(settings.language)
+    look = look_here(settings)
     place, row, receipt = await reading.find_attempt(settings, reference, given.session)
     try:
         async with _desk(settings, place, row) as desk:
@@ -417,4 +418,4 @@ def _show_done(snapshot: Mapping[str, Any], attempt: str, given: Given, look: Lo
         draw({**call, "arguments": arguments}, snapshot, look, to_output=True)
         return
     sign = plain.sign_of(call, ascii_only=look.ascii_only)
-    say_lines([f"{sign} {view.summary(call)}: {view.told(call, look.language, you=True)}"])
+    show_lines([f"{sign} {view.summary(call)}: {view.told(call, look.language, you=True)}"])

@@ -25,7 +25,7 @@ from surefoot.settings_files import left_out
 from surefoot.surfaces.cli import reading
 from surefoot.surfaces.cli.checks import RANK, Check, around, in_force
 from surefoot.surfaces.cli.checks import counted as _n
-from surefoot.surfaces.cli.output import headed, say_json, say_lines
+from surefoot.surfaces.cli.output import SCREEN_READER_FLAG, headed, look_here, say_json, show_lines
 from surefoot.surfaces.cli.tongue import language_here
 from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.words import say
@@ -34,6 +34,7 @@ from surefoot.surfaces.words import say
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.option("--all", "every", is_flag=True, help="The ledgers of every project.")
+@SCREEN_READER_FLAG
 @click.pass_context
 def doctor(ctx: click.Context, /, as_json: bool, every: bool) -> None:
     """Check settings, keys, ledger, processes and terminal; reads only, exit code 1 on a fail."""
@@ -41,7 +42,7 @@ def doctor(ctx: click.Context, /, as_json: bool, every: bool) -> None:
     if as_json:
         say_json(document)
     else:
-        say_lines(_told(document, language_here()))
+        show_lines(_told(document, language_here()))
     ctx.exit(1 if document["overall"] == "fail" else 0)
 
 
@@ -53,7 +54,8 @@ def lines() -> list[str]:
 def examined(*, every: bool = False) -> dict[str, Any]:
     """Run every check; a check that itself breaks is `unavailable`, with the reason."""
     try:
-        settings: Settings | None = reading.settings_here()
+        settings: Settings | None = (read := reading.settings_here())
+        look_here(read)
         broken: SurefootError | None = None
     except SurefootError as error:
         settings, broken = None, error

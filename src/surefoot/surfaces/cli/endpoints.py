@@ -32,7 +32,7 @@ def models(as_json: bool) -> None:
         say_json(rows)
         return
     shown = [["*" if row["chosen"] else "", *(str(row[key] or "-") for key in _MODEL)] for row in rows]
-    say_lines(headed(shown, "head_models", look_here(settings.language).language))
+    say_lines(headed(shown, "head_models", look_here(settings).language))
 
 
 @click.group()
@@ -50,7 +50,7 @@ def status(as_json: bool) -> None:
         say_json(rows)
         return
     shown = [[row["endpoint"], row["state"], row["where"] or "-"] for row in rows]
-    say_lines(headed(shown, "head_keys", look_here(settings.language).language))
+    say_lines(headed(shown, "head_keys", look_here(settings).language))
 
 
 _MODEL = ("name", "wire", "contract", "url")

@@ -21,6 +21,7 @@ from click.shell_completion import CompletionItem
 
 from surefoot.errors import LedgerError, RecoveryRefused, SessionHeld, Signal, SurefootError, UsageError
 from surefoot.surfaces.cli import completing
+from surefoot.surfaces.cli.output import SCREEN_READER_FLAG, begin_command
 from surefoot.surfaces.cli.talk import talk
 from surefoot.surfaces.cli.tongue import language_here, spoken
 from surefoot.surfaces.ways import next_of
@@ -102,6 +103,7 @@ class Lazy(click.Group):
 @click.group(cls=Lazy, context_settings={"help_option_names": ["-h", "--help"]}, add_help_option=False)
 @click.option("-C", "--cd", "directory", type=click.Path(exists=True, file_okay=False), default=None)
 @click.option("--plain", is_flag=True)
+@SCREEN_READER_FLAG
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto")
 @click.pass_context
 def commands(ctx: click.Context, directory: str | None, plain: bool, color: str) -> None:
@@ -115,6 +117,7 @@ def run(arguments: Sequence[str]) -> int:
     """Run one command line; the exit code."""
     sys.setswitchinterval(0.001)  # a commit waits for its thread; in commands only, never on import
     printed_to = sys.stdout
+    begin_command()
     try:
         return _dispatched(normalised(arguments))
     except click.exceptions.Exit as leave:

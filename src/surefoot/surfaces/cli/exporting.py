@@ -44,7 +44,7 @@ def export_command(
                          next_command="surefoot session export")  # fmt: skip
     settings = reading.settings_here()
     whole = reading.read(lambda: read_export(settings, reference, redacted=not no_redact))
-    look = look_here(settings.language)
+    look = look_here(settings)
     shape = form or ("md" if file and Path(file).suffix == ".md" else "json")
     if file is not None:
         write_new(Path(file), text_of(whole, shape, look.language))

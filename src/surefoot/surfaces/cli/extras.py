@@ -11,12 +11,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import click
 
+from surefoot.errors import SurefootError
 from surefoot.surfaces import plain
-from surefoot.surfaces.cli.output import headed, look_here, say_json, say_lines
+from surefoot.surfaces.cli.output import headed, look_here, reads_aloud, say_json, say_lines, show_lines
 from surefoot.surfaces.cli.tongue import language_here
 from surefoot.surfaces.phrases import translated
 
@@ -41,7 +43,13 @@ def _child(module: str, arguments: list[str]) -> int:
 @click.pass_context
 def demo(ctx: click.Context) -> None:
     """A killed agent that tells the truth, in under a minute; needs no key and no network."""
-    ctx.exit(_child("surefoot.testing.demo", ctx.args))
+    from surefoot.surfaces.cli.reading import settings_here
+
+    settings = None
+    with suppress(SurefootError):  # the demo needs no settings; all they may say is how it is drawn
+        settings = settings_here()
+    more = ["--screen-reader"] if reads_aloud(settings) else []
+    ctx.exit(_child("surefoot.testing.demo", [*ctx.args, *more]))
 
 
 @click.command(context_settings=_UNSETTLED)
@@ -78,9 +86,9 @@ def tools(name: str | None, as_json: bool) -> None:
     if as_json:
         say_json([_with_environment(row) for row in found] if name is not None else found)
     else:
-        language = look_here(settings_here().language).language
+        language = look_here(settings_here()).language
         rows = [[translated(_cell(value), language) for value in row.values()] for row in found]
-        say_lines(headed(rows, "head_tools", language, cut=True))
+        show_lines(headed(rows, "head_tools", language, cut=True))
         if name is not None and any(row["name"] in READERS for row in found):
             say_lines(["", *reading_lines(language, commands=found[0]["name"] == READERS[0])])
 

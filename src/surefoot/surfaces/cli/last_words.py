@@ -22,7 +22,7 @@ from surefoot.surfaces.words import say
 def last_words(session_id: str) -> list[str]:
     """The lines about a session whose chat is gone."""
     settings = reading.settings_here()
-    language = look_here(settings.language).language
+    language = look_here(settings).language
 
     async def work() -> list[str]:
         place, row = await reading.find_session(settings, session_id)

@@ -10,9 +10,16 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from surefoot.config import Settings
+    from surefoot.surfaces.drawing import Drawing
 
 NOT_FOUND = 127
 """Exit code of a shell that found no such command."""
@@ -26,21 +33,55 @@ class Look:
     columns: int
     ascii_only: bool
     colour: bool
-    plain: bool
+    drawing: Drawing
 
 
-def look_here(language: str = "auto", *, plain_flag: bool = False, colour: str = "auto") -> Look:
+READER = "screen_reader"
+"""The setting that asks for the drawing for screen readers; `SUREFOOT_SCREEN_READER` is its variable."""
+_asked: ContextVar[bool] = ContextVar("asked", default=False)
+_drawing: ContextVar[Drawing | None] = ContextVar("drawing", default=None)
+"""How this command draws; set when its look is made, so that no line for a person is drawn otherwise."""
+
+
+def _note_flag(ctx: click.Context, option: click.Parameter, given: bool) -> None:
+    if given:
+        _asked.set(True)
+
+
+SCREEN_READER_FLAG: Callable[[Any], Any] = click.option(
+    "--screen-reader", is_flag=True, is_eager=True, expose_value=False, callback=_note_flag,
+    help="Draw for a screen reader: a labelled line per fact, numbered choices, no redraw.",
+)  # fmt: skip
+
+
+def begin_command() -> None:
+    """Forget how an earlier command of this process was drawn."""
+    _asked.set(False)
+    _drawing.set(None)
+
+
+def reads_aloud(settings: Settings | None) -> bool:
+    """Whether the drawing for screen readers is asked for, by the flag or by a setting."""
+    return _asked.get() or (settings is not None and bool(settings.values.get(READER)))
+
+
+def look_here(settings: Settings, *, plain_flag: bool = False, colour: str = "auto") -> Look:
     """The look that fits standard error, where people read."""
-    from surefoot.surfaces import plain
+    from surefoot.surfaces import drawing, plain
     from surefoot.surfaces.words import language_of
 
     is_terminal = sys.stderr.isatty()
+    chosen = drawing.drawing_of(
+        os.environ, aloud_wanted=reads_aloud(settings), plain_flag=plain_flag, is_terminal=is_terminal
+    )
+    _drawing.set(chosen)
+    allowed = plain.colour_allowed(colour, os.environ, is_terminal=is_terminal)
     return Look(
-        language=language_of(language, os.environ),
-        columns=shutil.get_terminal_size((80, 24)).columns,
+        language=language_of(settings.language, os.environ),
+        columns=chosen.columns or shutil.get_terminal_size((80, 24)).columns,
         ascii_only=plain.ascii_wanted(os.environ, sys.stderr.encoding),
-        colour=plain.colour_allowed(colour, os.environ, is_terminal=is_terminal),
-        plain=plain.plain_wanted(plain_flag, os.environ, is_terminal=is_terminal),
+        colour=allowed and chosen.marks,
+        drawing=chosen,
     )
 
 
@@ -50,9 +91,19 @@ def say_lines(lines: Iterable[str]) -> None:
     _write(sys.stdout, text)
 
 
+def show_lines(lines: Iterable[str]) -> None:
+    """Data as people read it, on standard output."""
+    say_lines(_drawn(lines))
+
+
+def _drawn(lines: Iterable[str]) -> Iterable[str]:
+    chosen = _drawing.get()
+    return lines if chosen is None else map(chosen.line, lines)
+
+
 def page_lines(lines: Iterable[str]) -> None:
-    """Long data for a person: through `PAGER` when it would leave the screen, else as `say_lines` (UX-27)."""
-    text = "".join(line + "\n" for line in lines)
+    """Long data for a person: through `PAGER` when it would leave the screen, else as `show_lines` (UX-27)."""
+    text = "".join(line + "\n" for line in _drawn(lines))
     pager = os.environ.get("PAGER", "").strip()
     is_long = text.count("\n") >= shutil.get_terminal_size((80, 24)).lines
     person = sys.stdin.isatty() and sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
@@ -85,13 +136,13 @@ def headed(rows: Sequence[Sequence[str]], headings: str, language: str, *, cut: 
 
     `cut` ends each line at the edge of the terminal.
     """
-    from surefoot.surfaces import plain
+    from surefoot.surfaces.drawing import PLAIN
     from surefoot.surfaces.words import say
 
-    if not rows or not sys.stdout.isatty():
-        return plain.table(rows)
-    named = [say(headings, language).split("|"), *map(list, rows)]
-    return plain.table(named, columns=shutil.get_terminal_size((80, 24)).columns if cut else None)
+    chosen, on_screen = _drawing.get() or PLAIN, sys.stdout.isatty()
+    shown = say(headings, language).split("|") if rows and (on_screen or chosen.numbered) else ()
+    columns = shutil.get_terminal_size((80, 24)).columns if cut and on_screen else None
+    return chosen.table(rows, shown, language, columns)
 
 
 def say_json(document: Any) -> None:
@@ -101,7 +152,7 @@ def say_json(document: Any) -> None:
 
 def complain(lines: Iterable[str]) -> None:
     """Words for people, on standard error."""
-    _write(sys.stderr, "".join(line + "\n" for line in lines))
+    _write(sys.stderr, "".join(line + "\n" for line in _drawn(lines)))
 
 
 def _write(stream: Any, text: str) -> None:

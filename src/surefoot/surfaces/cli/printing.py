@@ -289,7 +289,7 @@ class _Run:
             self._line(verdict.unknown_document(card, self.tally.session_id or ""))
             numbers = (index, len(cards))
             complain(
-                plain.draw_card(
+                look.drawing.card(
                     card, look.language, columns=min(look.columns, 80), number=numbers,
                     ascii_only=look.ascii_only, how=plain.Choices.NONE,
                 )

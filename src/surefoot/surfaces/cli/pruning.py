@@ -52,7 +52,7 @@ def prune_command(age: str | None, every: bool, dry_run: bool, yes: bool, as_jso
     if as_json:
         say_json([_document(one, dry_run) for one in done])
     else:
-        language = look_here(settings.language).language
+        language = look_here(settings).language
         lines = [line for one in done for line in _lines(one, language, dry_run=dry_run)]
         say_lines(lines or [pruned("no_ledger", language)])
 
@@ -96,7 +96,7 @@ def _ask(settings: Settings, places: list[reading.Place], wish: Wish) -> None:
             f"{sessions} sessions would be dropped, and nobody can be asked here. Add --yes.",
             next_command="surefoot ledger prune --older-than AGE --dry-run",
         )
-    language = look_here(settings.language).language
+    language = look_here(settings).language
     if not confirmed(pruned("ask", language, sessions=sessions), language):
         raise UsageError("Nothing was changed.")
 

@@ -17,6 +17,7 @@ from surefoot.surfaces import plain, view
 from surefoot.surfaces.cli import completing, reading
 from surefoot.surfaces.cli.deciding import OPEN, Given, call_of, choose, draw, press
 from surefoot.surfaces.cli.output import (
+    SCREEN_READER_FLAG,
     Look,
     complain,
     headed,
@@ -24,6 +25,7 @@ from surefoot.surfaces.cli.output import (
     look_here,
     say_json,
     say_lines,
+    show_lines,
 )
 from surefoot.surfaces.cli.recovering import recover_context
 from surefoot.surfaces.words import say
@@ -64,6 +66,7 @@ class _Verbs(click.Group):
 
 @click.group(cls=_Verbs, invoke_without_command=True)
 @click.option("--json", "as_json", is_flag=True, help="Without a verb: what is open, as JSON.")
+@SCREEN_READER_FLAG
 @click.pass_context
 def recover(ctx: click.Context, /, as_json: bool) -> None:
     """Calls that may have happened: list, look, decide. With a reference: its card."""
@@ -88,6 +91,7 @@ recover.add_command(recover_context, "context")
 @click.option("--all-projects", is_flag=True, help="Of every ledger of this person.")
 @OF_SESSION
 @click.option("--exit-code", is_flag=True, help="Exit with 3 when any is open.")
+@SCREEN_READER_FLAG
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
 def list_(
@@ -95,7 +99,7 @@ def list_(
 ) -> None:
     """Open calls, and what runs in the background."""
     settings = reading.settings_here()
-    look = look_here(settings.language)
+    look = look_here(settings)
 
     async def work() -> tuple[list[dict[str, Any]], list[reading.Unreadable]]:
         if session is None:
@@ -116,8 +120,8 @@ def list_(
         _say_snapshots(shown or snapshots[:1], look.language, left)
     else:
         lines = _list_lines(shown, look, resolved=resolved)
-        say_lines(lines if lines or broken else [say("nothing_open", look.language)])
-        say_lines([_survivor_line(one, look) for one in left])
+        show_lines(lines if lines or broken else [say("nothing_open", look.language)])
+        show_lines([_survivor_line(one, look) for one in left])
     is_open = any(view.is_card(call) for one in snapshots for call in one["calls"])
     unread = 1 if reading.unread_here(broken) else 0
     ctx.exit(OPEN if flags["exit_code"] and is_open else unread)
@@ -237,6 +241,7 @@ def _list_row(call: Mapping[str, Any], ids: Sequence[str], look: Look) -> list[s
 @recover.command(short_help="Facts, evidence and end of the log of one call.")
 @click.argument("reference", shell_complete=completing.open_calls)
 @OF_SESSION
+@SCREEN_READER_FLAG
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def show(reference: str, session: str | None, as_json: bool) -> None:
     """Facts, evidence and end of the log of one call, with the code that a decision may need; no arguments."""
@@ -245,7 +250,7 @@ def show(reference: str, session: str | None, as_json: bool) -> None:
         say_json(view.with_cards({**snapshot, "calls": [call]}, look.language))
         return
     draw(call, snapshot, look, to_output=True)
-    say_lines(_log_tail(call, look))
+    show_lines(_log_tail(call, look))
 
 
 def _log_tail(call: Mapping[str, Any], look: Look) -> list[str]:
@@ -257,6 +262,7 @@ def _log_tail(call: Mapping[str, Any], look: Look) -> list[str]:
 @recover.command(hidden=True)
 @click.argument("reference", required=False, shell_complete=completing.open_calls)
 @click.option("--json", "as_json", is_flag=True, help="As JSON; asks nothing.")
+@SCREEN_READER_FLAG
 @click.pass_context
 def card(ctx: click.Context, /, reference: str | None, as_json: bool = False) -> None:
     """The card of a call; with several open calls a list first."""
@@ -264,7 +270,7 @@ def card(ctx: click.Context, /, reference: str | None, as_json: bool = False) ->
         ctx.invoke(recover.commands["show"], reference=reference, as_json=True)
         return
     settings = reading.settings_here()
-    look = look_here(settings.language)
+    look = look_here(settings)
     if reference is None:
         reference = _only_open(settings, look)
         if reference is None:
@@ -314,7 +320,7 @@ def _only_open(
     calls = [call for one in snapshots for call in one["calls"] if view.is_card(call)]
     if len(calls) == 1:
         return str(calls[0]["attemptId"])
-    say_lines(_list_lines(snapshots, look, resolved=False) or [say("nothing_open", look.language)])
+    show_lines(_list_lines(snapshots, look, resolved=False) or [say("nothing_open", look.language)])
     if calls:
         raise click.exceptions.Exit(OPEN)
     return None
@@ -334,7 +340,7 @@ def _read_call(reference: str, session: str | None = None) -> tuple[dict[str, An
         raise SessionMissing(
             f"{reference!r} is settled; it never was in doubt.", next_command="surefoot session show"
         )
-    return found["snapshot"], call, look_here(settings.language)
+    return found["snapshot"], call, look_here(settings)
 
 
 # Deciding ---------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ async def _recover(incident_id: str | None, guidance: str, session: str | None, 
 
     settings = reading.settings_here()
     settings, pending = await _as_asked(settings, session)
-    look = look_here(settings.language)
+    look = look_here(settings)
     wish = Wish(
         settings=settings,
         directory=Path.cwd(),

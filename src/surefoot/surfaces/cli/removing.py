@@ -70,14 +70,14 @@ def rm_command(reference: str, force: bool, yes: bool) -> None:
     elif not yes:
         _ask(settings, row)
     outcome = reading.run(lambda: _removed(settings, place, row, force=force))
-    language = look_here(settings.language).language
+    language = look_here(settings).language
     if isinstance(outcome, str):
         raise RecoveryRefused(kept(outcome, language, session=row.session_id), code=outcome)
     say_lines([pruned("removed", language, session=row.session_id, payloads=outcome)])
 
 
 def _rows(calls: list[dict[str, Any]], settings: Settings) -> list[str]:
-    look = look_here(settings.language)
+    look = look_here(settings)
     ids = [str(call["attemptId"]) for call in calls]
     return [view.row(call, look.language, ascii_only=look.ascii_only, others=ids) for call in calls]
 
@@ -85,7 +85,7 @@ def _rows(calls: list[dict[str, Any]], settings: Settings) -> list[str]:
 def _undecided(calls: list[dict[str, Any]], settings: Settings) -> RecoveryRefused:
     complain(_rows(calls, settings))
     return RecoveryRefused(
-        pruned("undecided", look_here(settings.language).language, calls=len(calls)),
+        pruned("undecided", look_here(settings).language, calls=len(calls)),
         code="open_calls",
         next_command="surefoot recover list",
     )
@@ -94,7 +94,7 @@ def _undecided(calls: list[dict[str, Any]], settings: Settings) -> RecoveryRefus
 def _ask(settings: Settings, row: SessionRow) -> None:
     if not is_person_here():
         raise UsageError("Nobody can be asked here. Add --yes.")
-    language = look_here(settings.language).language
+    language = look_here(settings).language
     if not confirmed(pruned("ask_one", language, session=row.session_id), language):
         raise UsageError("Nothing was changed.")
 
@@ -108,7 +108,7 @@ def _ask_for_id(
     rows, _ = reading.run(lambda: reading.rows_of([place]))
     short = view.short_id(row.session_id, [one.session_id for _, one in rows])
     complain(_rows(calls, settings))
-    question = pruned("type_id", look_here(settings.language).language, calls=len(calls), short=short)
+    question = pruned("type_id", look_here(settings).language, calls=len(calls), short=short)
     if click.prompt(question, default="", show_default=False, err=True).strip() != short:
         raise UsageError("Nothing was changed.")
 

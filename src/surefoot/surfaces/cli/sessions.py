@@ -22,10 +22,19 @@ from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import incident_card, plain, view
 from surefoot.surfaces.cli import completing, reading
 from surefoot.surfaces.cli.exporting import export_command, session_facts
-from surefoot.surfaces.cli.output import Look, complain, headed, look_here, page_lines, say_json, say_lines
+from surefoot.surfaces.cli.output import (
+    SCREEN_READER_FLAG,
+    Look,
+    complain,
+    headed,
+    look_here,
+    page_lines,
+    say_json,
+    say_lines,
+    show_lines,
+)
 from surefoot.surfaces.cli.removing import rename_command, rm_command
 from surefoot.surfaces.phrases import translated
-from surefoot.surfaces.pictures import strip_of
 from surefoot.surfaces.words import say
 
 FIRST_ENTRIES = 8
@@ -38,13 +47,14 @@ def session() -> None:
 
 @session.command("list")
 @click.option("--all", "every", is_flag=True, help="Of every project.")
+@SCREEN_READER_FLAG
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 @click.pass_context
 def list_(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     """Sessions, those with open calls first."""
     settings = reading.settings_here()
     found, broken = reading.read(lambda: _listed(settings, every=every))
-    look = look_here(settings.language)
+    look = look_here(settings)
     complain(reading.told_broken(broken))
     if as_json:
         say_json([{**session_facts(one.row), "project": one.place.project} for one in found])
@@ -54,7 +64,7 @@ def list_(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     began = reading.read(lambda: _first_words([(one.place, one.row) for one in found]))
     rows = [_row(one, ids, now, look, began.get(one.row.session_id, "-")) for one in found]
     lines = headed(rows, "head_sessions", look.language)
-    say_lines(lines if lines or broken else [say("no_session", look.language)])
+    show_lines(lines if lines or broken else [say("no_session", look.language)])
     ctx.exit(1 if reading.unread_here(broken) else 0)
 
 
@@ -113,7 +123,7 @@ def _row(one: _Listed, ids: list[str], now_ms: int, look: Look, began: str) -> l
         view.short_id(row.session_id, ids),
         f"{sign}{row.open_calls}" if row.open_calls else "",
         view.age(now_ms - row.changed_ms),
-        f"{row.calls} {strip_of(one.last, ascii_only=look.ascii_only)}".rstrip(),
+        f"{row.calls} {look.drawing.strip(one.last, look.language, ascii_only=look.ascii_only)}".rstrip(),
         view.clean(row.model or "-"),
         plain.only_ascii(view.clean(named)) if look.ascii_only else view.clean(named),
         view.clean(row.directory),
@@ -123,11 +133,12 @@ def _row(one: _Listed, ids: list[str], now_ms: int, look: Look, began: str) -> l
 @session.command()
 @click.argument("reference", required=False, shell_complete=completing.sessions)
 @click.option("--id", "only_id", is_flag=True, help="Print the full id alone.")
+@SCREEN_READER_FLAG
 @click.option("--json", "as_json", is_flag=True, help="As JSON.")
 def show(reference: str | None, only_id: bool, as_json: bool) -> None:
     """What happened in a session: words, calls, what may have happened."""
     settings = reading.settings_here()
-    look = look_here(settings.language)
+    look = look_here(settings)
 
     async def work() -> tuple[reading.Place, SessionRow, list[Entry], list[Receipt], dict[str, Any]]:
         place, row = await reading.find_session(settings, reference)
@@ -261,7 +272,7 @@ def fork_(reference: str, as_json: bool) -> None:
     if as_json:
         say_json({"session_id": forked})
         return
-    language = look_here(settings.language).language
+    language = look_here(settings).language
     told = (f"forked: {forked}", f"go on: surefoot -r {forked}")
     say_lines(translated(line, language) for line in told)
 

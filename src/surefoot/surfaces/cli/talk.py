@@ -19,7 +19,15 @@ import click
 
 from surefoot.errors import UsageError
 from surefoot.surfaces.cli import completing
-from surefoot.surfaces.cli.output import Look, complain, confirmed, is_person_here, look_here, say_lines
+from surefoot.surfaces.cli.output import (
+    SCREEN_READER_FLAG,
+    Look,
+    complain,
+    confirmed,
+    is_person_here,
+    look_here,
+    say_lines,
+)
 from surefoot.surfaces.cli.run_inputs import (
     check_target,
     folders_of,
@@ -140,6 +148,7 @@ def _options(command: Any) -> Any:
         click.option("--color", "colour", type=choice(["auto", "always", "never"]), default="auto",
                      help="Whether colour is written; NO_COLOR counts for auto."),
         click.option("--plain", is_flag=True, help="No boxes drawn over, no colour, no redraw."),
+        SCREEN_READER_FLAG,
         click.option("-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
                      help="The version."),
         click.option("-v", "--verbose", is_flag=True, help="Name each change of a receipt on standard error."),
@@ -201,7 +210,7 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
     if not printing:
         _ask_for_trust(directory)
     settings = _settings_of(flags, directory)
-    look = look_here(settings.language, plain_flag=flags["plain"], colour=flags["colour"])
+    look = look_here(settings, plain_flag=flags["plain"], colour=flags["colour"])
     if flags["go_on"] or flags["resume"] is not None:
         from surefoot.surfaces.cli.resumed import as_before  # nothing else reads a ledger before it is opened
 

@@ -13,7 +13,7 @@ import click
 from surefoot.errors import UsageError
 from surefoot.surfaces import pictures, pictures_svg, plain
 from surefoot.surfaces.cli import completing, reading
-from surefoot.surfaces.cli.output import look_here, page_lines, say_json, say_lines
+from surefoot.surfaces.cli.output import SCREEN_READER_FLAG, look_here, page_lines, say_json, say_lines
 
 
 @click.command()
@@ -23,6 +23,7 @@ from surefoot.surfaces.cli.output import look_here, page_lines, say_json, say_li
 @click.option("--strip", is_flag=True, help="The run strip alone: one cell per call.")
 @click.option("--json", "as_json", is_flag=True, help="The facts of the picture, as JSON.")
 @click.option("--theme", type=click.Choice(list(pictures_svg.THEMES)), default="light", help="Of the SVG.")
+@SCREEN_READER_FLAG
 @click.option("--width", type=click.IntRange(40, 4000), help="Columns of the text, pixels of the SVG.")
 def timeline(
     reference: str | None,
@@ -37,7 +38,7 @@ def timeline(
             "Choose one of --text, --svg and --json.", next_command="surefoot timeline --svg > run.svg"
         )
     settings = reading.settings_here()
-    look = look_here(settings.language)
+    look = look_here(settings)
 
     async def work() -> pictures.Run:
         place, row = await reading.find_run(settings, reference)
@@ -56,8 +57,11 @@ def timeline(
         )
         say_lines([drawn.rstrip("\n")])
         return
-    lines = [pictures.strip_text(run, ascii_only=look.ascii_only)]
+    hidden, cells = pictures.strip_cells(run)
+    lines = [look.drawing.strip(cells, look.language, earlier=hidden, ascii_only=look.ascii_only)]
     if not strip:
         columns = width or shutil.get_terminal_size((80, 24)).columns
-        lines += pictures.timeline_text(run, look.language, columns=columns, ascii_only=look.ascii_only)
+        lines += pictures.timeline(
+            run, look.language, look.drawing, columns=columns, ascii_only=look.ascii_only
+        )
     page_lines(plain.only_ascii(line) if look.ascii_only else line for line in lines if line)
