@@ -18,7 +18,7 @@ import itertools
 import json
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +30,7 @@ from surefoot.core.restated import OPENING
 from surefoot.providers.diagnosis import clean_trace, is_opaque
 from surefoot.runtime.requests import Answer
 from surefoot.testing.emulator.server import Emulator
+from surefoot.testing.recovery_table import HEAD, NOT_EXERCISED, Outcome, Tally, shown
 from surefoot.testing.replaying import TIER_ONE, Peer, Stand
 
 LOOK = {"thinking": "I look first.", "calls": [{"name": "look", "args": {"label": "a"}}]}
@@ -90,17 +91,6 @@ VECTORS: tuple[tuple[int, bytes, bool], ...] = (
     (400, b'{"model":"m"} x', False), (401, b"", False), (403, b"", False), (404, b"", False), (422, b"", False),
     (429, b"", False), (500, b"", False),
 )  # fmt: skip
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """One run of one row."""
-
-    good: bool
-    statuses: Sequence[int] = ()
-    executions: int = 0
-    how: str = "-"
-    """`automatic`, `explicit`, `not_exercised`, or what was seen."""
 
 
 Run = Callable[[Emulator, Stand], Awaitable[Outcome]]
@@ -167,7 +157,7 @@ async def _result_gone(emulator: Emulator, stand: Stand) -> Outcome:
     emulator.fault(match={"nth": 2}, tamper_request=[{"path": RESULT[stand.peer.wire], "remove": True}])
     end = await stand.crew.controller.submit("How many?")
     if 400 not in stand.statuses() and 500 not in stand.statuses():
-        return _seen(emulator, stand, True, "not_exercised")
+        return _seen(emulator, stand, True, NOT_EXERCISED)
     good = _status(end) is TurnStatus.COMPLETED and len(stand.statuses()) == 3 and stand.starts() == 1
     return _seen(emulator, stand, good and _fired(emulator), "automatic")
 
@@ -177,7 +167,7 @@ async def _accepted_edit(emulator: Emulator, stand: Stand) -> Outcome:
     emulator.fault(match={"nth": 2}, tamper_request=[{"path": CARRIER[stand.peer.wire], "remove": True}])
     await stand.crew.controller.submit("How many?")
     accepted = stand.statuses() == [200, 200] and await stand.records() == []
-    return _seen(emulator, stand, accepted and _fired(emulator), "not_exercised")
+    return _seen(emulator, stand, accepted and _fired(emulator), NOT_EXERCISED)
 
 
 async def _undeclared(emulator: Emulator, stand: Stand) -> Outcome:
@@ -334,19 +324,24 @@ def _disobedient(step: dict[str, Any], starts: int) -> Run:
     return run
 
 
+FINISHES: Mapping[str, Sequence[str]] = {
+    "chat": ("length", "tool_calls", "stop"),
+    "anthropic": ("max_tokens", "tool_use", "end_turn"),
+    "responses": ("length", "stop"),
+}
+
+
 async def _cut_arguments(emulator: Emulator, stand: Stand) -> Outcome:
     """Arguments cut at every byte, under every finish word: nothing runs."""
     text = json.dumps({"label": "a"})
-    finishes = {"chat": ["length", "tool_calls", "stop"], "anthropic": ["max_tokens", "tool_use"]}
-    for cut, finish in itertools.product(range(1, len(text)), finishes.get(stand.peer.wire, ["length"])):
+    finishes = FINISHES[stand.peer.wire]
+    for cut, finish in itertools.product(range(1, len(text)), finishes):
         emulator.reset()
         call = {"name": "pay", "raw_args": text[:cut]}
         emulator.script([{"calls": [call], "finish": finish, "thinking": "I pay."}, DONE])
         await stand.crew.controller.submit("Pay.")
     good = stand.world.count("a") == 0 and stand.starts() == 0
-    return _seen(
-        emulator, stand, good, f"{len(text) - 1} cuts × {len(finishes.get(stand.peer.wire, ['length']))}"
-    )
+    return _seen(emulator, stand, good, f"{len(text) - 1} cuts × {len(finishes)} finish words")
 
 
 async def _healthy(emulator: Emulator, stand: Stand) -> Outcome:
@@ -497,24 +492,20 @@ async def play(row: Row, peer: Peer) -> Outcome:
             return await row.run(emulator, stand)
 
 
-async def run(chosen: Sequence[Row]) -> tuple[list[str], int]:
-    """The lines of the table, and how many runs failed."""
-    lines = [f"{'row':6} {'contract':28} {'model':9} {'statuses':22} {'req':>4} {'exec':>4}  {'ok':4} how"]
-    failed = 0
+async def run(chosen: Sequence[Row]) -> tuple[list[str], Tally]:
+    """The lines of the table, and how many of its runs passed, failed and proved nothing."""
+    lines = [HEAD]
+    whole = Tally()
     for row in chosen:
-        good = 0
         lines.append(f"{row.name:6} {row.title}  (published: {row.published})")
+        part = Tally()
         for peer in row.peers:
             seen = await play(row, peer)
-            good += seen.good
-            shown = str(list(seen.statuses)) if len(seen.statuses) <= 5 else f"{len(seen.statuses)} requests"
-            lines.append(
-                f"{'':6} {peer.name:28} {peer.model:9} {shown:22} {len(seen.statuses):4} {seen.executions:4}  "
-                f"{'ok' if seen.good else 'FAIL':4} {seen.how}"
-            )
-        failed += len(row.peers) - good
-        lines.append(f"{'':6} {good}/{len(row.peers)}")
-    return lines, failed
+            part.count(seen)
+            lines.append(shown(peer.name, peer.model, seen))
+        whole.add(part)
+        lines.append(f"{'':6} {part}")
+    return lines, whole
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -524,9 +515,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--presses", type=int, default=1_000, help="Presses of FI-10.")
     given = parser.parse_args(arguments)
     chosen = [row for row in rows(given.presses) if not given.row or row.name in given.row]
-    lines, failed = asyncio.run(run(chosen))
-    sys.stdout.writelines(f"{line}\n" for line in [*lines, *ELSEWHERE, f"{failed} runs failed"])
-    return 1 if failed else 0
+    lines, tally = asyncio.run(run(chosen))
+    sys.stdout.writelines(f"{line}\n" for line in [*lines, *ELSEWHERE, f"All rows: {tally}"])
+    return 1 if tally.failed else 0
 
 
 if __name__ == "__main__":
