@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import time
 
 import pexpect
 import pytest
-from chat_pty import chat, leave
+from chat_pty import chat, heard, leave, quiet
 from cli_world import World
 
 DONE = {"text": "All finished."}
@@ -106,3 +107,40 @@ def test_ux_16_ux_157_ctrl_t_names_what_runs_in_the_background(world: World) -> 
         r"surefoot\s+recover\s+process\s+att_\S+\s+kill"
     )  # behind the path of the log, so wherever a line ends
     assert leave(child) == 0
+
+
+@pytest.mark.parametrize("flags", [[], ["--screen-reader"]])
+def test_ux_16_esc_esc_lists_earlier_words_and_a_number_goes_back_to_before_them(
+    world: World, flags: list[str]
+) -> None:
+    world.model_says({"text": "One."}, {"text": "Two."}, {"text": "Three."})
+    child = chat(world, *flags)
+    child.send("\x1b\x1b")
+    child.expect("no earlier words")
+    for words, answered in (("first words", "One"), ("second 字", "Two")):
+        child.send(f"{words}\r")
+        child.expect(answered)
+    quiet(child)
+    child.send("\x1b\x1b")
+    child.expect("1.*second 字.*2.*first words")
+    heard(child)
+    child.send("\x1b")
+    child.expect("nothing was changed")
+    quiet(child)
+    child.send("\x1b\x1b")
+    child.expect("1.*second 字.*2.*first words")
+    heard(child)
+    child.send("1\r")
+    child.expect("goes on from before that turn")
+    child.expect("second 字")
+    heard(child)
+    child.send(" again\r")
+    child.expect("Three")
+    assert leave(child) == 0
+    told = json.loads(world.run("session", "show", "--json").stdout)["entries"]
+    assert [one["text"] for one in told if one["kind"] == "user"] == [
+        "first words",
+        "second 字",
+        "second 字 again",
+    ]
+    assert [one["offBranch"] for one in told if one["kind"] == "view.rewound"] == [[]]

@@ -88,6 +88,15 @@ class Rewriting:
         """
         return await self.rotate(lambda: self._rewind(turn_id, who=who))
 
+    async def points(self) -> list[tuple[str, str]]:
+        """The turns that can be gone back to, newest first, each with the words it began with."""
+        told = {
+            one.turn_id: one.text
+            for one in reversed(await self._messages())
+            if isinstance(one, UserWords) and one.origin == "person"
+        }
+        return list(told.items())
+
     def cancel(self) -> None:
         """Stop asking for a summary; nothing is rewritten."""
         if self._asking is not None:

@@ -43,6 +43,7 @@ from surefoot.surfaces.chat_lines import (
     stopped_check,
     typed,
 )
+from surefoot.surfaces.chat_rewind import rewound
 from surefoot.surfaces.markup import Light
 from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.port import LOOK_REQUESTS, Driver, Screen
@@ -56,8 +57,8 @@ ENDING_LOOKS = 80
 COMMAND_LOOKS = 20
 """After a stop: how long a check is waited for, in how many looks, and after how many no other command is."""
 REFRESH_SECONDS = 0.5
-REST_SECONDS = 0.05
-"""How long lines have come to rest before a prompt that is not drawn anew is put below them."""
+TWICE_MS = 1000
+"""Within how long a second Esc means the list of earlier turns."""
 
 
 @dataclass(slots=True)
@@ -66,6 +67,8 @@ class _Question:
 
     answered: asyncio.Future[str]
     hint: str
+    may_be_left: bool = False
+    """Whether Esc is an answer: nothing."""
 
 
 @dataclass(slots=True)
@@ -87,9 +90,9 @@ class Chat:
     _question: _Question | None = None
     _leaving: bool = False
     _stopped_at: float | None = None
+    _escaped_ms: float = float("-inf")
     _echo: Echo | None = None
     """Where nothing is drawn twice, what is typed is echoed by it."""
-    _offer: asyncio.TimerHandle | None = None
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -126,7 +129,7 @@ class Chat:
         self._session.app.timeoutlen = 0.2
         self.stream.light = Light() if self.screen.colour else None
         if still:
-            self._echo = Echo(lambda text: print(text, end="", flush=True), self._message)
+            self._echo = Echo(lambda text: print(text, end="", flush=True), self._message, self._at_rest)
             self._session.default_buffer.on_text_changed += self._typed
         # What draws itself anew keeps lines of others above itself; where nothing does, they are just written.
         with nullcontext() if still else patch_stdout(raw=True):
@@ -140,7 +143,8 @@ class Chat:
 
     async def _lines(self) -> None:
         while not self._leaving:
-            self._offer_prompt()
+            if self._echo is not None:
+                self._echo.rest()
             try:
                 line = await self._session.prompt_async()
             except EOFError:
@@ -343,21 +347,12 @@ class Chat:
             self.screen.write(told)
             return
         self._echo.above(told)
-        self._offer_prompt()
 
-    def _offer_prompt(self) -> None:
-        """Where nothing is drawn twice the prompt stands once the lines have come to rest and a person may speak."""
-        if self._echo is None:
-            return
-        if self._offer is not None:
-            self._offer.cancel()
-        self._offer = asyncio.get_running_loop().call_later(REST_SECONDS, self._stand)
-
-    def _stand(self) -> None:
-        text = self._session.default_buffer.text
+    def _at_rest(self) -> str | None:
+        """What is typed, where a person may speak; None while a turn runs and nobody has begun to type."""
+        text = str(self._session.default_buffer.text)
         resting = self._turn is None or self._question is not None or bool(text)
-        if self._echo is not None and resting and self._session.app.is_running:
-            self._echo.offer(text)
+        return text if resting and self._session.app.is_running else None
 
     def _typed(self, buffer: Buffer) -> None:
         if self._echo is not None and self._session.app.is_running:
@@ -455,13 +450,13 @@ class Chat:
 
     # Questions --------------------------------------------------------------------------------
 
-    async def ask(self, lines: list[str], hint: str) -> str:
+    async def ask(self, lines: list[str], hint: str, *, may_be_left: bool = False) -> str:
         """Put a question; the next line typed is the answer. A stop withdraws it."""
         while self._question is not None:
             await asyncio.wait({self._question.answered})
             await asyncio.sleep(0)
         self.say(*self.stream.finish(), *lines)
-        question = _Question(asyncio.get_running_loop().create_future(), hint)
+        question = _Question(asyncio.get_running_loop().create_future(), hint, may_be_left)
         self._question = question
         self.redraw()
         try:
@@ -469,6 +464,14 @@ class Chat:
         finally:
             self._question = None
             self.redraw()
+
+    async def _rewind(self) -> None:
+        """The list of earlier turns; the words of the one gone back to stand in the line again (UX-16)."""
+        points = await self.driver.rewind_points()
+        if self._turn is None and self._question is None:
+            words = await rewound(self.driver, self.screen, self, points)
+            if not self._session.default_buffer.text:
+                self._session.default_buffer.insert_text(words)
 
     def redraw(self) -> None:
         """Draw the prompt and the status line anew."""
@@ -519,8 +522,17 @@ class Chat:
         def escape(event: KeyPressEvent) -> None:
             if self._turn is not None:
                 self.keep(self.stop())
+            elif self._question is not None:
+                if self._question.may_be_left and not self._question.answered.done():
+                    event.current_buffer.reset()
+                    self._question.answered.set_result("")
             elif self.cards.keys.call is not None:
                 self._card_key("escape", event)
+            elif self._line_is_empty():
+                since, self._escaped_ms = _now_ms() - self._escaped_ms, _now_ms()
+                if since < TWICE_MS:
+                    self._escaped_ms = float("-inf")
+                    self.keep(self._rewind())
 
         @keys.add("c-c")
         def clear_stop_leave(event: KeyPressEvent) -> None:

@@ -6,10 +6,14 @@ itself (`chat`), how lines above it look (`drawing`). Writes no escape sequence 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from surefoot.surfaces.plain import width_of
+
+REST_SECONDS = 0.05
+"""How long lines have come to rest before the prompt is put below them."""
 
 
 @dataclass(slots=True)
@@ -19,8 +23,11 @@ class Echo:
     write: Callable[[str], None]
     """Writes as it is given, without an end of line."""
     prompt: Callable[[], str]
+    at_rest: Callable[[], str | None]
+    """What is typed where a person may speak now; None where no prompt is to stand."""
     _shown: str | None = None
     """What stands behind the prompt; None when no prompt stands."""
+    _resting: asyncio.TimerHandle | None = None
 
     def above(self, line: str) -> None:
         """Write a whole line; one that is being typed is begun anew below."""
@@ -28,6 +35,18 @@ class Echo:
             self.write("\n")
             self._shown = None
         self.write(line + "\n")
+        self.rest()
+
+    def rest(self) -> None:
+        """Let the prompt stand once the lines have come to rest."""
+        if self._resting is not None:
+            self._resting.cancel()
+        self._resting = asyncio.get_running_loop().call_later(REST_SECONDS, self._stand)
+
+    def _stand(self) -> None:
+        text = self.at_rest()
+        if text is not None:
+            self.offer(text)
 
     def offer(self, text: str = "") -> None:
         """Let the prompt stand, with what was typed so far."""

@@ -104,6 +104,11 @@ KEYS: tuple[Texts, ...] = (
         "Ctrl+Z 挂起 · / 命令 · ! 你自己的命令 · @ 文件 · ? 按键",
         "Ctrl+Z 暫停 · / 命令 · ! 你自己的命令 · @ 檔案 · ? 按鍵",
     ),
+    (
+        "Esc Esc go back to earlier words · Ctrl+T what runs in the background",
+        "Esc Esc 回到之前说过的话 · Ctrl+T 在后台运行的命令",
+        "Esc Esc 回到之前說過的話 · Ctrl+T 在背景執行的命令",
+    ),
 )
 """The keys of UX-16, in lines."""
 
@@ -155,6 +160,22 @@ ANSWERS: Mapping[str, Texts] = {
         "模型将从那一轮之前继续，其中的调用仍留在记录里",
         "模型將從那一輪之前繼續，其中的呼叫仍留在記錄裡",
     ),
+    "no_rewind": (
+        "there are no earlier words to go back to",
+        "没有可以回到的话",
+        "沒有可以回到的話",
+    ),
+    "rewind_head": (
+        "go back to before these words, for the model; what was done stays done:",
+        "让模型回到这些话之前；已做的事不会撤销：",
+        "讓模型回到這些話之前；已做的事不會復原：",
+    ),
+    "rewind_hint": (
+        "number, then Enter · Esc leaves it",
+        "输入编号后按 Enter · Esc 不改变",
+        "輸入編號後按 Enter · Esc 不改變",
+    ),
+    "not_rewound": ("nothing was changed", "没有改变任何内容", "沒有改變任何內容"),
     "no_repository": (
         "no git repository with a commit is here",
         "这里没有带提交的 git 仓库",

@@ -139,9 +139,9 @@ def test_ux_11_every_label_read_aloud_stands_in_three_languages_with_the_same_pl
         assert len(texts) == 3 and all(texts) and places[0] == places[1] == places[2], key
 
 
-def test_ux_60_what_is_typed_is_written_behind_and_begun_anew_below_a_line() -> None:
+async def test_ux_60_what_is_typed_is_written_behind_and_begun_anew_below_a_line() -> None:
     written: list[str] = []
-    echo = Echo(written.append, lambda: "> ")
+    echo = Echo(written.append, lambda: "> ", lambda: None)
     echo.offer()
     for text in ("h", "hello", "hel", "", "字", ""):
         echo.typed(text)

@@ -234,6 +234,10 @@ class _Driver:
         self._controller.parked.clear()
         return parked
 
+    async def rewind_points(self) -> list[tuple[str, str]]:
+        """The turns of this session that can be gone back to, with their words, newest first."""
+        return [] if self._controller is None else list(await self._controller.rewriting.points())
+
     def set_mode(self, mode: str) -> None:
         self.mode = mode
         if self._controller is not None:
