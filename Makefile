@@ -5,7 +5,7 @@ BIN = $(VENV)/bin
 STAMP = $(VENV)/.installed
 PYTEST = $(BIN)/python -m pytest
 
-.PHONY: schemas services traceability demo test check fast bench crash matrix every-byte recovery-matrix damages sim local live prompt-ab clean requirements setup format
+.PHONY: schemas services traceability demo test check fast bench crash orphans matrix every-byte recovery-matrix damages sim local live prompt-ab clean requirements setup format
 
 setup: $(STAMP)
 
@@ -27,6 +27,7 @@ check: setup           ## format, lint, types, import contracts, house rules, do
 	$(BIN)/ruff format --check src tests bench
 	$(BIN)/ruff check src tests bench
 	$(BIN)/mypy
+	MYPYPATH=src:bench $(BIN)/mypy bench/*.py bench/peers/surefoot_calls.py tests/live/*.py
 	$(BIN)/lint-imports --no-cache
 	$(PYTEST) -q tests/tidy tests/e2e/test_start_cost.py
 
@@ -35,6 +36,9 @@ fast: setup            ## unit, property and tidy, without services (< 90 s)
 
 crash: setup           ## make crash KILLS=2000: random kills, prints double effects, false words, lost calls
 	$(BIN)/python -m surefoot.testing.kills --kills $(or $(KILLS),200) $(if $(SEED),--seed $(SEED),) $(if $(ENGINE),--engine $(ENGINE),)
+
+orphans: setup         ## make orphans RUNS=1000: commands that try to get away; counts processes left after a stop that no list names
+	$(BIN)/python -m surefoot.testing.orphans --runs $(or $(RUNS),200) $(if $(SEED),--seed $(SEED),)
 
 matrix: setup          ## every cell of the fault matrix, printed and written to its page; ENGINE=memory prints it for that engine
 	$(BIN)/python -m surefoot.testing.matrix $(if $(ENGINE),--engine $(ENGINE),--write docs/reference/fault-matrix.md)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 CAPABILITY = "prompt.acts"
 """What a contract would declare for a model of another name."""
-_FOLDER = Path(__file__).parent / "prompts"
+_FOLDER = Path(__file__).parent / "wordings"
 
 
 def prompt(arm: str) -> str:

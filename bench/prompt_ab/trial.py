@@ -94,10 +94,17 @@ async def run_trial(trial: Trial, stand: Stand) -> dict[str, Any]:
         model, receipts, finish = await _turn(trial, stand, project)
         wall = time.perf_counter() - began
         why = TASKS[trial.task].judge(Ran(project, marker, receipts, stand.credentials))
-    counted = dataclasses.asdict(trial) | count(receipts)
-    counted |= {"requests": model.requests if model else 0}
-    counted |= {"inputTokens": model and model.input_tokens, "outputTokens": model and model.output_tokens}
-    return counted | {"wallSeconds": round(wall, 3), "finish": finish, "success": why is None, "failure": why}
+    return {
+        **dataclasses.asdict(trial),
+        **count(receipts),
+        "requests": model.requests if model else 0,
+        "inputTokens": model and model.input_tokens,
+        "outputTokens": model and model.output_tokens,
+        "wallSeconds": round(wall, 3),
+        "finish": finish,
+        "success": why is None,
+        "failure": why,
+    }
 
 
 async def _turn(trial: Trial, stand: Stand, project: Path) -> tuple[CountedModel | None, list[Receipt], str]:
