@@ -189,7 +189,10 @@ async def main(arguments: list[str]) -> int:
     except OtherDesign as error:
         say(str(error))
         return 2
-    say(f"results in {where}; {len(results.ended)} of {len(design.trials())} trials are there already")
+    there, planned = len(results.ended), len(design.trials())
+    say(f"results in {where}; {there} of {planned} trials are there already")
+    if there == planned:
+        say("nothing is left to run: a trial is run once. Another file (--results) begins a run of its own")
     try:
         async with emulated(design) if options.emulated else configured(options.model, options) as stand:
             stopped = await run(design, stand, results, options)
@@ -205,4 +208,8 @@ async def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(asyncio.run(main(sys.argv[1:])))
+    try:
+        sys.exit(asyncio.run(main(sys.argv[1:])))
+    except KeyboardInterrupt:
+        say("interrupted; started again it goes on, and the trials that were running stay failures")
+        sys.exit(130)

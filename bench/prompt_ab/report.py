@@ -13,7 +13,7 @@ from typing import Any
 from bench.prompt_ab.design import ARMS, Design
 from bench.prompt_ab.gate import Gate, gate, told
 from bench.prompt_ab.prompts import applies
-from bench.prompt_ab.summary import Cell, cells, side, unmeasured
+from bench.prompt_ab.summary import Cell, cells, side, together, unmeasured
 
 
 def report(
@@ -30,6 +30,7 @@ def report(
         "candidateIsMeantForThisModel": applies(design.model.partition("/")[2]),
         "trials": {"planned": len(design.trials()), "ended": len(records)},
         "cells": [asdict(cell) for cell in found],
+        "all": [asdict(together(arm, records)) for arm in ARMS],
         "sides": {arm: asdict(side(arm, found)) for arm in ARMS},
         "notMeasured": list(missing),
         "failures": {
@@ -94,6 +95,7 @@ def markdown(made: Mapping[str, Any]) -> str:
         " mean s |",
         "|---|---|---|---|---|---|---|---|",
         *(_line(Cell(**cell)) for cell in made["cells"]),
+        *(_line(Cell(**cell)) for cell in made["all"]),
         "",
         f"**Gate: {'open' if judged['open'] else 'closed'}.** {reasons}.",
         "",
@@ -115,7 +117,7 @@ def markdown(made: Mapping[str, Any]) -> str:
 
 
 def _line(cell: Cell) -> str:
-    name = f"{cell.effort} / {cell.task} / {cell.arm}"
+    name = " / ".join(dict.fromkeys((cell.effort, cell.task, cell.arm)))
     if not cell.trials:
         return f"| {name} | not measured | | | | | | |"
     wrong = f"{_or_unknown(cell.first_invalid)} ({_or_unknown(cell.corrected)})"

@@ -27,9 +27,7 @@ class Results:
     def __init__(self, path: Path, design: Design) -> None:
         self.ended: dict[str, dict[str, Any]] = {}
         self._begun: dict[str, Trial] = {}
-        known = path.exists() and path.stat().st_size > 0
-        if known:
-            self._read(path, design)
+        known = self._read(path, design)
         path.parent.mkdir(parents=True, exist_ok=True)
         self._file = path.open("a", encoding="utf-8")
         if not known:
@@ -38,15 +36,18 @@ class Results:
             if key not in self.ended:
                 self.end(trial, interrupted(trial))
 
-    def _read(self, path: Path, design: Design) -> None:
-        whole, trials = path.read_text(encoding="utf-8"), {one.key: one for one in design.trials()}
-        for number, line in enumerate(whole.splitlines()):
-            try:
-                value = json.loads(line)
-            except ValueError:
-                continue  # torn by a kill; what it would have said is not known
-            if number == 0 and design_from_json(value["design"]) != design:
-                raise OtherDesign(f"{path} holds results of another design; give another file with --results")
+    def _read(self, path: Path, design: Design) -> bool:
+        """Take in what the file holds; False when its design is still to be written."""
+        whole = path.read_text(encoding="utf-8") if path.exists() else ""
+        if whole != (first := _written({"design": design.to_json()})) and first.startswith(whole):
+            if whole:  # killed while the design was written: no trial can have begun
+                path.write_text("", encoding="utf-8")
+            return False
+        lines = [_parsed(line) for line in whole.splitlines()]
+        if "design" not in lines[0] or design_from_json(lines[0]["design"]) != design:
+            raise OtherDesign(f"{path} holds results of another design; give another file with --results")
+        trials = {one.key: one for one in design.trials()}
+        for value in lines[1:]:
             if "begun" in value:
                 self._begun[value["begun"]] = trials[value["begun"]]
             elif "ended" in value:
@@ -54,6 +55,7 @@ class Results:
         if not whole.endswith("\n"):
             with path.open("a", encoding="utf-8") as file:
                 file.write("\n")
+        return True
 
     def begin(self, trial: Trial) -> None:
         """Record that a trial begins, durably, before its first request."""
@@ -77,9 +79,22 @@ class Results:
         self._file.close()
 
     def _write(self, value: Mapping[str, Any]) -> None:
-        self._file.write(json.dumps(value) + "\n")
+        self._file.write(_written(value))
         self._file.flush()
         os.fsync(self._file.fileno())
+
+
+def _written(value: Mapping[str, Any]) -> str:
+    return json.dumps(value) + "\n"
+
+
+def _parsed(line: str) -> dict[str, Any]:
+    """A line as it was written; nothing of one that a kill tore, since what it would have said is not known."""
+    try:
+        value = json.loads(line)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def interrupted(trial: Trial) -> dict[str, Any]:

@@ -50,6 +50,11 @@ def cells(records: Iterable[Mapping[str, Any]]) -> list[Cell]:
     ]
 
 
+def together(arm: str, records: Iterable[Mapping[str, Any]]) -> Cell:
+    """One prompt over all efforts and tasks, summed as a cell is."""
+    return _cell("all", "all", arm, [one for one in records if one["arm"] == arm])
+
+
 def _cell(effort: str, task: str, arm: str, records: Sequence[Mapping[str, Any]]) -> Cell:
     walls = total(one["wallSeconds"] for one in records)
     return Cell(
@@ -62,7 +67,7 @@ def _cell(effort: str, task: str, arm: str, records: Sequence[Mapping[str, Any]]
         proposals=total(one["proposals"] for one in records),
         repeated=total(one["repeated"] for one in records),
         first_invalid=total(one["firstInvalid"] for one in records),
-        corrected=sum(bool(one["corrected"]) for one in records),
+        corrected=total(None if one["firstInvalid"] is None else bool(one["corrected"]) for one in records),
         tokens=total(tokens_of(one) for one in records),
         wall_seconds=None if walls is None or not records else walls / len(records),
     )

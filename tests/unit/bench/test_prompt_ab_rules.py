@@ -161,6 +161,38 @@ def test_pr_86_an_interrupted_trial_stays_a_failure_and_is_not_run_again(tmp_pat
     once_more.close()
 
 
+def test_pr_86_a_kill_while_the_design_was_written_leaves_a_file_that_is_begun_anew(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    Results(path, design()).close()
+    whole = path.read_text()
+    for cut in (1, len(whole) // 2, len(whole) - 1):
+        path.write_text(whole[:cut])
+        Results(path, design()).close()
+        assert path.read_text() == whole
+    for other in ("{}", "something of a person", "\n" + whole):
+        path.write_text(other)
+        with pytest.raises(OtherDesign):
+            Results(path, design())
+        assert path.read_text() == other
+
+
+def test_pr_86_what_an_interrupted_trial_would_have_told_stays_unknown_in_every_sum(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    results = Results(path, design())
+    trial = design().trials()[0]
+    results.begin(trial)
+    results.close()
+    again = Results(path, design())
+    again.close()
+    made = report(design(), list(again.ended.values()))
+    (mine,) = [cell for cell in made["cells"] if cell["trials"]]
+    (all_of_it,) = [cell for cell in made["all"] if cell["trials"]]
+    for cell in (mine, all_of_it):
+        counts = ("requests", "proposals", "repeated", "first_invalid", "corrected", "tokens", "wall_seconds")
+        assert {cell[key] for key in counts} == {None} and cell["successes"] == 0
+    assert f"| all / {trial.arm} | 0/1 | unknown |" in markdown(made)
+
+
 def test_pr_86_results_of_another_design_are_never_mixed_in(tmp_path: Path) -> None:
     Results(tmp_path / "r.jsonl", design()).close()
     with pytest.raises(OtherDesign):
