@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,6 +77,8 @@ class Chat:
 
     driver: Driver
     screen: Screen
+    earlier: Callable[[], Awaitable[list[tuple[str, str]]]]
+    """The turns that can be gone back to, with their words."""
     first_prompt: str = ""
     cards: Cards = field(init=False)
     count: Count = field(default_factory=Count)
@@ -467,7 +469,7 @@ class Chat:
 
     async def _rewind(self) -> None:
         """The list of earlier turns; the words of the one gone back to stand in the line again (UX-16)."""
-        points = await self.driver.rewind_points()
+        points = await self.earlier()
         if self._turn is None and self._question is None:
             words = await rewound(self.driver, self.screen, self, points)
             if not self._session.default_buffer.text:

@@ -234,10 +234,6 @@ class _Driver:
         self._controller.parked.clear()
         return parked
 
-    async def rewind_points(self) -> list[tuple[str, str]]:
-        """The turns of this session that can be gone back to, with their words, newest first."""
-        return [] if self._controller is None else list(await self._controller.rewriting.points())
-
     def set_mode(self, mode: str) -> None:
         self.mode = mode
         if self._controller is not None:
@@ -391,7 +387,12 @@ async def _chat(wish: Wish, remember: Callable[[str], None]) -> int:
             colour=wish.look.colour and not wish.look.drawing.still,
             drawing=wish.look.drawing,
         )
-        chat = chat_module.Chat(driver, screen, first_prompt=wish.prompt)
+
+        async def earlier() -> list[tuple[str, str]]:
+            """The turns of this session that can be gone back to, with their words, newest first."""
+            return [] if opened.controller is None else await opened.controller.rewriting.points()
+
+        chat = chat_module.Chat(driver, screen, earlier, first_prompt=wish.prompt)
         _greet(driver, wish)
         if not opened.resumed:
             _write(wish.look, _background(opened.app.background(), wish.look))
