@@ -14,6 +14,8 @@ from typing import Any
 from surefoot.core.history import THINKING_BLOCKS, AssistantWords, CallAsked, Message, ResultGiven, UserWords
 from surefoot.providers import pictures
 from surefoot.providers.shaping import (
+    is_typed,
+    named,
     replayed_arguments,
     result_content,
     strict_object,
@@ -28,7 +30,8 @@ _KEYS: Mapping[str, frozenset[str]] = {
     "tool_use": frozenset({"type", "id", "name", "input", "caller", "toolset_name"}),
     "server_tool_use": frozenset({"type", "id", "name", "input", "caller"}),
 }
-"""Keys a request may carry back, per block type; a type that is not listed returns whole."""
+_RESULT_KEYS = frozenset({"type", "tool_use_id", "content", "caller"})
+"""Keys a request may carry back, per block type and of every server tool's result; another type returns whole."""
 
 
 def assistant_blocks(
@@ -61,11 +64,6 @@ def _thinks_first(blocks: Sequence[Mapping[str, Any]]) -> bool:
     kinds = [block["type"] for block in blocks]
     head = kinds[: kinds.index("tool_use")] if "tool_use" in kinds else kinds
     return any(kind in THINKING_BLOCKS for kind in head)
-
-
-def _is_block(block: Any) -> bool:
-    """What has no type is no block of this wire; a proxy made it, and no server takes it back."""
-    return isinstance(block, Mapping) and isinstance(block.get("type"), str)
 
 
 def _rebuilt(
@@ -110,7 +108,8 @@ def _replayed(
             continue
         last = number == len(blocks) - 1
         if kind == "text":
-            keep = bool(str(block.get("text") or "").strip())  # AN-16
+            text = block.get("text")
+            keep = isinstance(text, str) and bool(text.strip())  # AN-16
         elif kind in THINKING_BLOCKS:
             cut = last and message.raw.get("stop_reason") in CUT_FINISHES
             keep = thinking and not cut and _returns(block, contract)
@@ -142,27 +141,35 @@ def _is_half(block: Mapping[str, Any]) -> bool:
 
 def _joint(block: Mapping[str, Any]) -> str | None:
     """The id that joins the two halves of a server tool's call and result."""
-    found = block.get("id" if str(block.get("type")).endswith("_tool_use") else "tool_use_id")
-    return found if isinstance(found, str) else None
+    return named(block.get("id" if str(block.get("type")).endswith("_tool_use") else "tool_use_id"))
+
+
+def _can_return(use: Mapping[str, Any]) -> bool:
+    """Whether a server tool's call has the form in which a request may bring it back."""
+    name = use.get("name")
+    return isinstance(name, str) and bool(name.strip()) and isinstance(use.get("input"), Mapping)
 
 
 def whole_pairs(blocks: Sequence[dict[str, Any]], *, pending: bool) -> list[dict[str, Any]]:
     """The blocks without halves of server tools whose other half is not there (AN-14).
 
+    One call and the first result behind it make a pair; a broken call takes its result with it (PR-51).
     A `pending` turn, one the provider paused, may still wait for results.
     """
-    asked: set[str] = set()
-    whole: set[str] = set()
-    for block in blocks:
-        joint = _joint(block) if _is_half(block) else None
+    waits: dict[str, int] = {}
+    kept = {place for place, block in enumerate(blocks) if not _is_half(block)}
+    for place, block in enumerate(blocks):
+        joint = None if place in kept else _joint(block)
         if joint is None:
             continue
         if str(block.get("type")).endswith("_tool_use"):
-            asked.add(joint)
-        elif joint in asked:
-            whole.add(joint)
-    kept = asked if pending else whole
-    return [block for block in blocks if not _is_half(block) or _joint(block) in kept]
+            if _can_return(block):
+                waits[joint] = place
+        elif joint in waits:
+            kept |= {waits.pop(joint), place}
+    if pending:
+        kept |= set(waits.values())
+    return [block for place, block in enumerate(blocks) if place in kept]
 
 
 def rejoined(messages: Sequence[Message]) -> list[Message]:
@@ -193,7 +200,7 @@ def rejoined(messages: Sequence[Message]) -> list[Message]:
 def stored_blocks(message: AssistantWords) -> list[Mapping[str, Any]]:
     """The blocks of a reply of this wire; empty for one of another."""
     stored = message.raw.get("content") if message.wire == "anthropic" else None
-    return [block for block in stored if _is_block(block)] if isinstance(stored, list) else []
+    return [block for block in stored if is_typed(block)] if isinstance(stored, list) else []
 
 
 def open_uses(blocks: Sequence[Mapping[str, Any]], before: Set[str] = frozenset()) -> set[str]:
@@ -216,7 +223,9 @@ def continues(waiting: Set[str], blocks: Sequence[Mapping[str, Any]]) -> bool:
 
 def _known(block: Mapping[str, Any], contract: Mapping[str, Any]) -> dict[str, Any]:
     """The block without added nulls (S-40) and without keys no request may carry (AN-20)."""
-    keys = _KEYS.get(str(block.get("type"))) if contract["content.unknown_keys"] == "drop" else None
+    kind = str(block.get("type"))
+    known = _KEYS.get(kind, _RESULT_KEYS if kind.endswith("_tool_result") else None)
+    keys = known if contract["content.unknown_keys"] == "drop" else None
     return {
         key: value
         for key, value in block.items()

@@ -56,7 +56,8 @@ class _Block:
 
     def stored(self) -> dict[str, Any]:
         """The block as sent, its input put together; an input that is no object stays the text it was."""
-        if "input" not in self.value and not self.written:
+        takes_input = str(self.value.get("type")).endswith("tool_use")
+        if not takes_input or ("input" not in self.value and not self.written):
             return self.value
         if not self.written.strip():
             return self.value if self.value.get("input") is not None else {**self.value, "input": {}}
@@ -72,6 +73,7 @@ class AnthropicDecoder(WireDecoder):
         self._message: dict[str, Any] = {}
         self._blocks: list[_Block] = []
         self._at: dict[int, _Block] = {}
+        self._counts: dict[str, Any] = {}
 
     def _refusal(self) -> tuple[str, str] | None:
         finish = self._finish
@@ -104,7 +106,13 @@ class AnthropicDecoder(WireDecoder):
     def _start(self, message: Any) -> None:
         if isinstance(message, Mapping):
             self._message = {key: value for key, value in message.items() if key not in ("content", "usage")}
-            self._usage = usage_of(message.get("usage"), self._usage, input_also=_INPUT_PARTS)
+            self._tell(message.get("usage"))
+
+    def _tell(self, usage: Any) -> None:
+        """Counts as told so far; what an event leaves out or tells as null stays what an earlier one told (S-35)."""
+        told = usage.items() if isinstance(usage, Mapping) else ()
+        self._counts |= {key: value for key, value in told if value is not None}
+        self._usage = usage_of(self._counts, self._usage, input_also=_INPUT_PARTS)
 
     def _facts_of(self, event: Mapping[str, Any]) -> None:
         """Stop reason and what else `message_delta` says; a null says nothing new."""
@@ -113,7 +121,7 @@ class AnthropicDecoder(WireDecoder):
         for key, value in {**extra, **(delta if isinstance(delta, Mapping) else {})}.items():
             if value is not None:
                 self._message[key] = value
-        self._usage = usage_of(event.get("usage"), self._usage, input_also=_INPUT_PARTS)
+        self._tell(event.get("usage"))
 
     def _open(self, event: Mapping[str, Any]) -> list[TextDelta]:
         """A start always opens a new block, whatever its index says (S-12)."""

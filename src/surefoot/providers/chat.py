@@ -25,6 +25,7 @@ from surefoot.providers.shaping import (
     in_order,
     is_foreign,
     is_object_json,
+    is_typed,
     merged,
     object_schema,
     orphan_text,
@@ -195,6 +196,8 @@ def _assistant(
     raw = message.raw if message.wire == NAME else {}
     calls = _calls(message, contract, ids, raw)
     content = raw.get("content") if message.wire == NAME and contract["tools.mode"] == "native" else None
+    if isinstance(content, list):
+        content = [part for part in content if is_typed(part)] or None
     if not isinstance(content, (str, list)):
         content = message.text or ""
     content = _content(content, bool(calls), contract)

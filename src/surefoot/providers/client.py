@@ -55,7 +55,8 @@ def _hear_validator(error: ProviderError, body: Mapping[str, Any], contract: Map
     if not isinstance(error, ProviderRefused):
         return
     findings = [(one.rule, one.kind) for one in check(body, contract)]
-    heard = certainty(str(error.facts.get("kind")), error.facts.get("status"), findings)
+    kind, status = str(error.facts.get("kind")), error.facts.get("status")
+    heard = certainty(kind, status, findings, reasoned=error.facts.get("reasoned") is True)
     error.facts |= {"kind": heard.kind, "certainty": heard.word, "rules": list(heard.rules)}
     if heard.notes:
         error.facts["notes"] = list(heard.notes)

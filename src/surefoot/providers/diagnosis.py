@@ -138,6 +138,8 @@ class Refusal:
     """The reason speaks of items that belong together (OR-03 to OR-05)."""
     flap: bool = False
     """A fault of the client's by its status, a passing one by words its contract lists (RT-06)."""
+    reasoned: bool = False
+    """It gave a reason in words, whether they were understood or not (PR-10, line 16)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,13 +176,16 @@ def diagnose(
     kind = _kind(status, body, reasons, contract, complete)
     linked = any(word in text for text in reasons.texts for word in _LINKED)
     flap = kind == "transient" and _has(reasons.texts, contract["errors.flap_text"])
-    return Refusal(kind, status, reasons.body_kind, reasons.code, reasons.param, linked, flap)
+    reasoned = bool(_wordy(reasons, contract))
+    return Refusal(kind, status, reasons.body_kind, reasons.code, reasons.param, linked, flap, reasoned)
 
 
-def certainty(kind: str, status: int | None, findings: Sequence[tuple[str, str]]) -> Certainty:
+def certainty(
+    kind: str, status: int | None, findings: Sequence[tuple[str, str]], *, reasoned: bool = True
+) -> Certainty:
     """How sure a refusal is, given the `(rule id, class)` findings over the bytes that were sent.
 
-    Findings never rename a refusal without a reason; they are stored beside it (PR-12).
+    Findings never rename a refusal without a reason, `reasoned` being False; they are stored beside it (PR-12).
     """
     rules = tuple(dict.fromkeys(rule for rule, _ in findings))[:16]
     classes = {found for _, found in findings}
@@ -188,7 +193,7 @@ def certainty(kind: str, status: int | None, findings: Sequence[tuple[str, str]]
         if kind in classes or kind in _UNCHECKABLE:
             return Certainty(kind, "confirmed", rules)
         return Certainty(kind, "reported", rules, ("validator_missed",))
-    if kind == "rejected" and status is not None and 400 <= status < 500:
+    if kind == "rejected" and reasoned and status is not None and 400 <= status < 500:
         # A reason that nothing matches, and a history that breaks a rule: it may be that (line 16).
         family = next((found for _, found in findings if found in FAMILIES), None)
         if family is not None:
@@ -218,7 +223,8 @@ def _kind(
     family = _family(status, reasons, contract)
     if family is not None:
         return family
-    if _has(reasons.texts, contract["errors.schema_text"]):
+    # In a stream a code has to do: without a status what nothing names would pass for a passing fault.
+    if _has((*reasons.texts, *(reasons.codes if status is None else ())), contract["errors.schema_text"]):
         return "schema"
     if _has((*reasons.texts, *reasons.codes), _GENERATION):
         return "generation"
@@ -227,10 +233,16 @@ def _kind(
     if is_opaque(status, body, complete=complete):
         return "upstream_reason_missing"
     wordless = [_fold(word) for word in contract["errors.wordless"]]
-    wordy = [text for text in reasons.texts if text not in wordless]
-    if status in (400, 422) and (not wordy or any(code in wordless for code in reasons.codes)):
+    by_code = any(code in wordless for code in reasons.codes)
+    if status in (400, 422) and (by_code or not _wordy(reasons, contract)):
         return "upstream_reason_unrecognised"
     return "rejected"
+
+
+def _wordy(reasons: Reasons, contract: Mapping[str, Any]) -> list[str]:
+    """The reason texts without those that the contract lists as saying nothing."""
+    wordless = [_fold(word) for word in contract["errors.wordless"]]
+    return [text for text in reasons.texts if text not in wordless]
 
 
 def _by_code(reasons: Reasons, contract: Mapping[str, Any]) -> str | None:
@@ -459,6 +471,7 @@ def error_of(refusal: Refusal, **facts: Any) -> ProviderError:
         "param": refusal.param,
         "linked": refusal.linked,
         "flap": refusal.flap,
+        "reasoned": refusal.reasoned,
         "transient": refusal.kind in ("transient", "rate"),
         **facts,
     }

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surefoot.core.history import AssistantWords, Message
-from surefoot.providers.shaping import is_object_json, wire_arguments, wire_name
+from surefoot.providers.shaping import is_object_json, is_typed, named, wire_arguments, wire_name
 
 NAME = "responses"
 PREFIXES: Mapping[str, str] = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_"}
@@ -48,7 +48,7 @@ class Replay:
     def items(self, message: AssistantWords, *, foreign: bool) -> list[dict[str, Any]]:
         """The items of one reply; `foreign` when its reasoning was made for somebody else (R11)."""
         stored = message.raw.get("output") if message.wire == NAME else None
-        given = [item for item in stored if _is_item(item)] if isinstance(stored, list) else []
+        given = [item for item in stored if is_typed(item)] if isinstance(stored, list) else []
         calls = [item for item in given if item.get("type") == "function_call"]
         if not given or len(calls) != len(message.calls):
             return self._rebuilt(message)
@@ -93,8 +93,8 @@ class Replay:
                 if kept.get("status") != "completed":
                     kept.pop("status", None)  # a cut call is answered, never sent as cut (OR-14)
             elif kind == "message":
-                kept = self._known(item)
-                if not kept.get("content"):
+                kept = self._message(item)
+                if not kept["content"]:
                     continue
             elif foreign:
                 continue  # what a provider's own tool left is sealed for its issuer
@@ -111,7 +111,7 @@ class Replay:
 
     def _reasoning(self, item: Mapping[str, Any]) -> dict[str, Any] | None:
         """The reasoning item for the wire, or None when it cannot return."""
-        if item.get("id") in self._useless:
+        if named(item.get("id")) in self._useless:
             return None
         kept = self._known(item)
         for key in ("summary", "content"):
@@ -128,6 +128,14 @@ class Replay:
             kept.setdefault("summary", [])
             if not kept.get("encrypted_content"):
                 return None  # under `store: false` its id alone names nothing (OR-05)
+        return kept
+
+    def _message(self, item: Mapping[str, Any]) -> dict[str, Any]:
+        """A message item as the model's own words, whatever else its server called them."""
+        kept = {**self._known(item), "role": "assistant"}
+        content = kept.get("content")
+        parts = content if isinstance(content, list) else []
+        kept["content"] = content if isinstance(content, str) else [one for one in parts if is_typed(one)]
         return kept
 
     def _linked(self, kept: dict[str, Any]) -> dict[str, Any] | None:
@@ -171,8 +179,3 @@ def useless_ids(messages: Sequence[Message]) -> frozenset[str]:
             if isinstance(one, Mapping) and one.get("action") == "removed" and isinstance(one.get("id"), str):
                 found.add(one["id"])
     return frozenset(found)
-
-
-def _is_item(item: Any) -> bool:
-    """What has no type is no item of this wire; a proxy made it, and no server takes it back."""
-    return isinstance(item, Mapping) and isinstance(item.get("type"), str)

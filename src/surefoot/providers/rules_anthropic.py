@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from surefoot.providers import effort
+from surefoot.providers.shaping import named
 
 Found = Iterator[tuple[str, str]]
 Blocks = list[Mapping[str, Any]]
@@ -26,6 +27,7 @@ _BLOCK_KEYS: Mapping[str, frozenset[str]] = {
     "tool_result": frozenset({"type", "tool_use_id", "content", "is_error", "toolset_name", "cache_control"}),
     "image": frozenset({"type", "source", "cache_control"}),
 }
+_SERVER_RESULT_KEYS = frozenset({"type", "tool_use_id", "content", "caller", "cache_control"})
 _MESSAGE_KEYS = frozenset({"role", "content"})
 
 
@@ -68,17 +70,17 @@ def _pairing(messages: list[Mapping[str, Any]], all_blocks: list[Blocks], positi
         return
     if position == "next_turn_only":
         yield from _beside_results(messages, all_blocks)
-    asked: list[Any] = []
+    asked: list[str | None] = []
     for number, (message, blocks) in enumerate(zip(messages, all_blocks, strict=True)):
         place = f"messages.{number}"
-        results = [block.get("tool_use_id") for block in _of(blocks, "tool_result")]
+        results = [named(block.get("tool_use_id")) for block in _of(blocks, "tool_result")]
         user = message.get("role") == "user"
         if asked and (not user or set(asked) - set(results)):
             yield "AN-01", f"messages.{number - 1}"
         for at, block in enumerate(blocks):
             if block.get("type") != "tool_result":
                 continue
-            here, used = f"{place}.content.{at}", block.get("tool_use_id")
+            here, used = f"{place}.content.{at}", named(block.get("tool_use_id"))
             if used not in asked or not user:
                 yield "AN-02", here
             elif results.index(used) != _rank(blocks, at):
@@ -86,27 +88,27 @@ def _pairing(messages: list[Mapping[str, Any]], all_blocks: list[Blocks], positi
             if any(one.get("type") != "tool_result" for one in blocks[:at]):
                 yield "AN-03", here
         uses = _of(blocks, "tool_use") if message.get("role") == "assistant" else []
-        asked = [block.get("id") for block in uses]
+        asked = [named(block.get("id")) for block in uses]
     if asked:
         yield "AN-01", f"messages.{len(messages) - 1}"
 
 
 def _pairing_apart(messages: list[Mapping[str, Any]], all_blocks: list[Blocks], *, turns: bool) -> Found:
     """AN-01, AN-02, AN-04 where other words may stand before a result: up to the next reply, or anywhere before it."""
-    waits: dict[Any, int] = {}
-    answered: set[Any] = set()
+    waits: dict[str | None, int] = {}
+    answered: set[str | None] = set()
     for number, (message, blocks) in enumerate(zip(messages, all_blocks, strict=True)):
         if message.get("role") == "assistant":
             if turns:
                 yield from (("AN-01", f"messages.{opened}") for opened in waits.values())
                 waits, answered = {}, set()
-            asked = [block.get("id") for block in _of(blocks, "tool_use")]
+            asked = [named(block.get("id")) for block in _of(blocks, "tool_use")]
             waits |= dict.fromkeys(asked, number)
             answered -= set(asked)
         for at, block in enumerate(blocks):
             if block.get("type") != "tool_result":
                 continue
-            used = block.get("tool_use_id")
+            used = named(block.get("tool_use_id"))
             if used in waits and message.get("role") == "user":
                 del waits[used]
                 answered.add(used)
@@ -134,15 +136,15 @@ def _rank(blocks: Blocks, at: int) -> int:
 
 def _ids(all_blocks: list[Blocks], scope: str) -> Found:
     """AN-05, AN-06 on calls and results."""
-    used: set[Any] = set()
+    used: set[str | None] = set()
     for number, blocks in enumerate(all_blocks):
         used = used if scope == "request" else set()
         for at, block in enumerate(blocks):
             key = {"tool_use": "id", "tool_result": "tool_use_id"}.get(str(block.get("type")))
             if key is None:
                 continue
-            given, here = block.get(key), f"messages.{number}.content.{at}"
-            if not isinstance(given, str) or not _ID.fullmatch(given):
+            given, here = named(block.get(key)), f"messages.{number}.content.{at}"
+            if given is None or not _ID.fullmatch(given):
                 yield "AN-06", here
             if key == "id":
                 if given in used and scope != "none":
@@ -161,7 +163,7 @@ def _message(message: Mapping[str, Any], blocks: Blocks, place: str, *, last: bo
 def _block(block: Mapping[str, Any], place: str) -> Found:
     """AN-08, AN-12, AN-13, AN-15 to AN-17, AN-20 on one block."""
     kind = str(block.get("type"))
-    keys = _BLOCK_KEYS.get(kind)
+    keys = _BLOCK_KEYS.get(kind, _SERVER_RESULT_KEYS if kind.endswith("_tool_result") else None)
     if keys is not None and set(block) - keys:
         yield "AN-20", place
     if kind == "text" and not str(block.get("text") or "").strip():
@@ -179,10 +181,18 @@ def _block(block: Mapping[str, Any], place: str) -> Found:
             yield "AN-12", place
     elif kind == "redacted_thinking" and not isinstance(block.get("data"), str):
         yield "AN-12", place
-    elif kind == "tool_result" and block.get("is_error") and not block.get("content"):
+    elif kind == "tool_result" and block.get("is_error") and _is_blank(block.get("content")):
         yield "AN-17", place
     if not _sealed(block):
         yield "AN-15", place
+
+
+def _is_blank(content: Any) -> bool:
+    """Whether a result says nothing: no text, or parts none of which says anything."""
+    if not isinstance(content, list):
+        return not isinstance(content, str) or not content.strip()
+    parts = [part for part in content if isinstance(part, Mapping)]
+    return all(part.get("type") == "text" and not str(part.get("text") or "").strip() for part in parts)
 
 
 def _sealed(block: Mapping[str, Any]) -> bool:
@@ -200,20 +210,15 @@ def _sealed(block: Mapping[str, Any]) -> bool:
 
 
 def _server_pairs(blocks: Blocks, place: str, *, pending: bool) -> Found:
-    """AN-14: a server tool's result stands after its call in the same message."""
-    asked: dict[Any, int] = {}
-    answered: set[Any] = set()
+    """AN-14: a server tool's result stands after its call in the same message, one for each."""
+    waits: dict[str | None, int] = {}
     for at, block in enumerate(blocks):
         kind = str(block.get("type"))
         if kind.endswith("_tool_use"):
-            asked[block.get("id")] = at
-        elif kind.endswith("_tool_result"):
-            if block.get("tool_use_id") not in asked:
-                yield "AN-14", f"{place}.content.{at}"
-            answered.add(block.get("tool_use_id"))
-    for given, at in asked.items():
-        if given not in answered and not pending:
+            waits[named(block.get("id"))] = at
+        elif kind.endswith("_tool_result") and waits.pop(named(block.get("tool_use_id")), None) is None:
             yield "AN-14", f"{place}.content.{at}"
+    yield from (("AN-14", f"{place}.content.{at}") for at in waits.values() if not pending)
 
 
 def _waits(all_blocks: list[Blocks], number: int) -> bool:
@@ -246,10 +251,10 @@ def _thinking(
     thinking = request.get("thinking")
     mode = thinking.get("type") if isinstance(thinking, Mapping) else None
     spoken = [number for number, one in enumerate(messages) if one.get("role") == "assistant"]
-    seen: set[Any] = set()
+    seen: set[str] = set()
     for number in spoken:
         for at, block in enumerate(all_blocks[number]):
-            mark = block.get("signature") or block.get("data")
+            mark = named(block.get("signature") or block.get("data"))
             if block.get("type") in THINKING and mark:
                 if mark in seen:  # one signature belongs to one block behind one prefix
                     yield "AN-09", f"messages.{number}.content.{at}"

@@ -10,12 +10,14 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from surefoot.providers import effort
-from surefoot.providers.shaping import is_object_json
+from surefoot.providers.shaping import is_object_json, named
 
 Found = Iterator[tuple[str, str]]
 """Rule id and position, e.g. `("OC-01", "messages.3")`."""
 
 _CHAT_ID_LENGTH = 40
+_ASIDE = ("system", "developer")
+"""Roles whose messages stand outside the turns, wherever they stand."""
 _ARGUMENTS: Mapping[str, tuple[type, ...]] = {"string": (str,), "object": (dict,), "either": (str, dict)}
 """The form of `arguments` by `arguments.type` (OC-08, LS-04)."""
 
@@ -39,12 +41,13 @@ def broken(request: Mapping[str, Any], contract: Mapping[str, Any]) -> Found:
 
 
 def _calls(message: Any) -> list[Any]:
-    calls = message.get("tool_calls") if isinstance(message, Mapping) else None
+    """The calls of a reply; a message of another role asks for nothing."""
+    calls = message.get("tool_calls") if _role(message) == "assistant" else None
     return calls if isinstance(calls, list) else []
 
 
-def _call_ids(message: Any) -> list[Any]:
-    return [call.get("id") for call in _calls(message) if isinstance(call, Mapping)]
+def _call_ids(message: Any) -> list[str | None]:
+    return [named(call.get("id")) for call in _calls(message) if isinstance(call, Mapping)]
 
 
 def _pairing(messages: list[Any], position: str) -> Found:
@@ -52,13 +55,13 @@ def _pairing(messages: list[Any], position: str) -> Found:
     if position in ("next_turn", "same_input"):
         yield from _pairing_apart(messages, turns=position == "next_turn")
         return
-    asked: list[Any] = []
-    answered: list[Any] = []
+    asked: list[str | None] = []
+    answered: list[str | None] = []
     opened = 0
     for number, message in enumerate(messages):
-        role = message.get("role") if isinstance(message, Mapping) else None
+        role = _role(message)
         if role == "tool":
-            call_id = message.get("tool_call_id")
+            call_id = named(message.get("tool_call_id"))
             if call_id not in asked:
                 yield "OC-02", f"messages.{number}"
             elif answered.count(call_id) >= asked.count(call_id):
@@ -78,11 +81,11 @@ def _pairing(messages: list[Any], position: str) -> Found:
 
 def _pairing_apart(messages: list[Any], *, turns: bool) -> Found:
     """OC-01, OC-02, OC-03 where other words may stand before a result: up to the next reply, or anywhere before it."""
-    waits: dict[Any, int] = {}
-    answered: set[Any] = set()
+    waits: dict[str | None, int] = {}
+    answered: set[str | None] = set()
     for number, message in enumerate(messages):
         if _role(message) == "tool":
-            call_id = message.get("tool_call_id")
+            call_id = named(message.get("tool_call_id"))
             if call_id not in waits and call_id not in answered:
                 yield "OC-02", f"messages.{number}"
             elif call_id in answered:
@@ -105,7 +108,7 @@ def _order(messages: list[Any]) -> Found:
     if messages and not any(_role(one) == "user" for one in messages):
         yield "GL-01", "messages"
     for number, message in enumerate(messages):
-        role = message.get("role") if isinstance(message, Mapping) else None
+        role = _role(message)
         if role == "user" and before == "tool":
             yield "MS-02", f"messages.{number}"
         if role == "user" and before == "user":
@@ -116,7 +119,7 @@ def _order(messages: list[Any]) -> Found:
                 yield "GE-03", f"messages.{number}"
         if role == "tool" and before not in ("assistant", "tool"):
             yield "MM-03", f"messages.{number}"
-        before = role if isinstance(role, str) else before
+        before = role if isinstance(role, str) and role not in _ASIDE else before
     if before not in ("user", "tool"):
         yield "MS-04", f"messages.{len(messages) - 1}"
 
@@ -160,7 +163,7 @@ def _check_calls(message: Mapping[str, Any], place: str, contract: Mapping[str, 
         name = function.get("name")
         if isinstance(call_id, str) and not re.fullmatch(rf"functions\.{re.escape(str(name))}:\d+", call_id):
             yield "KI-05", here
-        if not isinstance(function.get("name"), str):
+        if not isinstance(name, str) or not name:
             yield "DS-11", here
         arguments = function.get("arguments")
         if not isinstance(arguments, _ARGUMENTS[contract["arguments.type"]]):
@@ -188,18 +191,19 @@ def _check_content(message: Mapping[str, Any], place: str, contract: Mapping[str
 
 
 def _check_result(message: Mapping[str, Any], place: str, contract: Mapping[str, Any]) -> Found:
-    """OC-07, LS-05 on results; OC-10 is LS-05 where plain text is demanded."""
-    content = message.get("content")
-    if message.get("role") != "tool" or content is None:
-        return
+    """OC-07 outside the user's messages, LS-05 on results; OC-10 is LS-05 where plain text is demanded."""
+    content, role = message.get("content"), message.get("role")
     parts = content if isinstance(content, list) else []
-    kinds = {part.get("type") for part in parts if isinstance(part, Mapping)}
+    kinds = {str(part.get("type")) for part in parts if isinstance(part, Mapping)}
+    inline = role == "tool" and contract["content.result_media"] == "inline"
+    if "image_url" in kinds and role != "user" and not inline:
+        yield "OC-07", place
+    if role != "tool" or content is None:
+        return
     form = contract["content.result"]
     beyond_text = isinstance(content, list) and (form == "string" or bool(kinds - {"text"}))
     if isinstance(content, Mapping) != (form == "object") or (beyond_text and form != "parts"):
         yield "LS-05", place
-    if "image_url" in kinds and contract["content.result_media"] != "inline":
-        yield "OC-07", place
 
 
 _MESSAGE_CHECKS: tuple[Callable[[Mapping[str, Any], str, Mapping[str, Any]], Found], ...] = (

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from surefoot.providers import effort
-from surefoot.providers.shaping import is_object_json
+from surefoot.providers.shaping import is_object_json, named
 
 Found = Iterator[tuple[str, str]]
 _PREFIXES: Mapping[str, str] = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_"}
@@ -52,12 +52,12 @@ def _chaining(request: Mapping[str, Any]) -> Found:
 
 def _pairing(items: list[Mapping[str, Any]], contract: Mapping[str, Any], *, chained: bool) -> Found:
     """OR-01, OR-02, and MM-03: results follow their calls, once."""
-    asked: dict[Any, int] = {}
-    answered: set[Any] = set()
+    asked: dict[str | None, int] = {}
+    answered: set[str | None] = set()
     once = contract["pairing.duplicate_result"] == "reject"
-    all_asked = {item.get("call_id") for item in items if _kind(item) == "function_call"}
+    all_asked = {named(item.get("call_id")) for item in items if _kind(item) == "function_call"}
     for number, item in enumerate(items):
-        call_id = item.get("call_id")
+        call_id = named(item.get("call_id"))
         if _kind(item) == "function_call":
             if call_id in asked:
                 yield "MM-03", f"input.{number}"
@@ -77,12 +77,12 @@ def _placed(items: list[Mapping[str, Any]], position: str) -> Found:
     """OR-01 where results must stand nearer to their calls than in the same input."""
     if position == "same_input":
         return
-    waits: dict[Any, int] = {}
+    waits: dict[str | None, int] = {}
     results = turned = False
     for number, item in enumerate(items):
         kind = _kind(item)
         if kind in _OUTPUTS:
-            waits.pop(item.get("call_id"), None)
+            waits.pop(named(item.get("call_id")), None)
             results = turned = True
             continue
         model = _is_output(item)
@@ -93,12 +93,12 @@ def _placed(items: list[Mapping[str, Any]], position: str) -> Found:
             yield "OR-01", f"input.{number}"  # words in the turn that belongs to results
         results, turned = False, not model
         if kind == "function_call":
-            waits[item.get("call_id")] = number
+            waits[named(item.get("call_id"))] = number
 
 
 def _ids(items: list[Mapping[str, Any]], *, prefixed: bool) -> Found:
     """OR-06, OR-08: item ids are absent, or of their type's shape and unique."""
-    used: set[Any] = set()
+    used: set[str] = set()
     for number, item in enumerate(items):
         if "id" not in item or _kind(item) == "item_reference":
             continue
@@ -183,7 +183,6 @@ def _plain_reasoning(request: Mapping[str, Any], items: list[Mapping[str, Any]])
 
 def _has_text(item: Mapping[str, Any]) -> bool:
     parts = item.get("content")
-    texts = (
-        [part.get("text") for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
-    )
+    told = [part for part in parts if isinstance(part, Mapping)] if isinstance(parts, list) else []
+    texts = (part.get("text") for part in told if part.get("type") == "reasoning_text")
     return any(isinstance(text, str) and text.strip() for text in texts)

@@ -200,6 +200,17 @@ def _fits(wire_id: str, contract: Mapping[str, Any]) -> bool:
     return not pattern or (re.search(pattern, wire_id) is not None and not wire_id.endswith("\n"))
 
 
+def named(value: Any) -> str | None:
+    """An id as a wire has it; what is no text names nothing."""
+    return value if isinstance(value, str) else None
+
+
+def is_typed(part: Any) -> bool:
+    """Whether this is a part of a message; one without a type a proxy made, and no server takes it back."""
+    kind = part.get("type") if isinstance(part, Mapping) else None
+    return isinstance(kind, str) and bool(kind.strip())
+
+
 def wire_name(name: str) -> str:
     """The tool name as it may be replayed (S-21)."""
     return name if _TOOL_NAME.match(name) else UNNAMED_TOOL

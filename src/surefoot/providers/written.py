@@ -8,6 +8,7 @@ the arguments fit the tool (`runtime.arguments`).
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,9 @@ from surefoot.providers.port import ReplyCall
 
 CUT_FINISHES = frozenset({"length", "max_tokens", "model_length", "incomplete"})
 """Finish words that say the reply ended at a limit."""
+
+_UNFINISHED = re.compile(r"-|\.|[eE][+-]?|u[0-9a-fA-F]{0,4}")
+"""What a parser stumbles over at the end of a text that broke off inside a number or an escape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,14 @@ def is_truncated(text: str) -> bool:
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
-        return error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated string")
+        if error.msg.startswith("Unterminated string"):
+            return True
+        rest = text.rstrip()[error.pos :]
+        return not rest or _UNFINISHED.fullmatch(rest) is not None or _is_begun_word(rest)
     except (ValueError, RecursionError):
         return False
     return False
+
+
+def _is_begun_word(rest: str) -> bool:
+    return any(word.startswith(rest) for word in ("true", "false", "null"))

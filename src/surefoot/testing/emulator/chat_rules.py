@@ -208,7 +208,7 @@ class _Walk:
         name, arguments = function.get("name"), function.get("arguments")
         # DeepSeek is known to accept an empty name and to refuse an omitted one.
         empty_refused = name == "" and self.profile.shape != "deepseek"
-        if "DS-11" in self.rules and (name is None or empty_refused):
+        if "DS-11" in self.rules and (not isinstance(name, str) or empty_refused):
             yield Refusal(("DS-11",), "missing field 'name'", param=f"{where}.function.name")
         if "OC-08" in self.rules and not isinstance(arguments, str):
             yield Refusal(("OC-08",), "Input should be a valid string", param=f"{where}.function.arguments")
