@@ -21,6 +21,9 @@ from surefoot.runtime.tools import Tool
 SHELL = "Bash"
 UNTOLD = "\0"
 """A subject that stands for a part which cannot be told: no rule allows it, a denied part beside it is denied."""
+ALSO = "\0\0"
+"""How a subject begins that is a further reading of another one: rules that deny or ask see it, those that allow
+neither see nor need it."""
 READ = "Read"
 FILE_TOOLS = frozenset({"Read", "Write", "Edit", "Glob", "Grep"})
 EDITS = frozenset({"Write", "Edit"})
@@ -207,6 +210,8 @@ def _by_rules(
         return None
     deciding: list[str] = []
     for subject in subjects:
+        if subject.startswith(ALSO):
+            continue
         match = next((rule for rule in named if _matches(rule, rules, tool, subject)), None)
         if match is None:
             return None
@@ -309,6 +314,7 @@ def _matches(rule: Rule, rules: Rules, tool: Tool, subject: str) -> bool:
     if rule.pattern is None:
         return True
     if tool.rule_name == SHELL:
+        subject = subject.removeprefix(ALSO)
         return any(_compiled(pattern, False).fullmatch(subject) for pattern in _shell_patterns(rule.pattern))
     if tool.rule_name in FILE_TOOLS:
         return _on_path(rule.pattern, rules, subject)

@@ -226,7 +226,7 @@ EVASIONS = [
     ("$'rm' x", "ask"),
     ("$CMD x", "ask"),
     ("git add a; $CMD", "ask"),
-    ("eval 'rm x'", "ask"),
+    ("eval 'rm x'", "deny"),
     ("git add 'a", "ask"),
     ("git add a #\nrm x", "deny"),
     ("echo a\\\n; rm x", "deny"),
@@ -252,3 +252,155 @@ def test_ux_40_a_line_passes_only_when_all_its_parts_are_allowed(line: str, verd
 def test_ux_40_a_line_of_allowed_parts_passes(line: str) -> None:
     found = classify_shell(line, PLACE)
     assert decide(ALLOWED, Mode.DEFAULT, BASH, found.simple_commands or (), UNKNOWN).kind == "allow"
+
+
+DENIED = parse_rules(deny=["Bash(rm *)", "Bash(git push *)", "Bash(gh pr merge *)", "Bash(kubectl delete *)"])
+HIDDEN = r"""
+//bin/rm x
+/bin/../bin/rm x
+./../../bin/rm x
+/opt/own/rm x
+busybox rm x
+sudo -u root rm x
+sudo -n --user=root rm x
+sudo A=1 rm x
+sudo sh -c 'rm x'
+doas -u root rm x
+env -u X rm x
+env -S 'rm x'
+timeout 5 sudo -u root rm x
+timeout -s KILL 5 rm x
+ionice -c 3 rm x
+chroot / rm x
+su root -c 'rm x'
+ssh h rm x
+ssh -p 22 h 'ls; rm x'
+bash -lc 'rm x'
+bash -x -c 'rm x'
+bash --norc -c 'ls && rm x'
+bash -o pipefail -c "bash -x -c 'rm x'"
+script -qc 'rm x' /dev/null
+flock f -c 'rm x'
+coproc rm x
+exec -a y rm x
+builtin command rm x
+trap 'rm x' EXIT
+alias a='rm x'
+eval "rm x"
+eval rm x
+find . -execdir rm {} \;
+find . -exec sudo rm {} +
+xargs -n 1 sudo rm
+strace -f rm x
+nsenter -t 1 rm x
+git -C . push
+git -c a=b push origin
+git --git-dir=.git push
+git --git-dir .git push
+git --no-pager push
+/usr/bin/git -P push
+sudo git -C . push
+gh -R a/b pr merge
+gh pr -R a/b merge 1
+kubectl -n x delete pod y
+kubectl --context=a delete pod y
+""".strip().split("\n")
+
+UNSEEN_PARTS = [
+    "bash <<< 'rm x'",
+    "echo rm x | sh",
+    "bash -s < list",
+    "cat list | sudo bash",
+    'eval "$x"',
+    'bash -c "$x"',
+    "timeout 5 $X x",
+    "sudo $X x",
+    "find . -exec $X {} +",
+    "source <(echo rm x)",
+    ". /dev/stdin <<< $x",
+    "bash <<'E'\nrm x\nE",
+    "r\\\nm x",
+    "ls\r\nrm x",
+]
+
+HARMLESS = r"""
+git commit -m 'rm x'
+git rm x
+docker rm x
+npm run rm
+grep rm x
+timeout 5 grep rm x
+sudo -n apt-get install rm
+xargs grep rm
+find . -name rm
+find . -exec grep rm {} +
+echo rm x
+git log --grep push
+git -C . log push
+git stash push
+bash build.sh
+bash -c 'ls; git status'
+bash --version
+env
+command -v rm
+python3 -m x rm
+ls \
+ rm
+""".strip().split("\n")
+
+
+@pytest.mark.parametrize("line", HIDDEN)
+def test_ux_40_a_denied_command_is_denied_behind_paths_options_launchers_and_shells(line: str) -> None:
+    found = classify_shell(line, PLACE).simple_commands
+    for mode in COLUMNS:
+        assert decide(DENIED, Mode(mode), BASH, found or (), UNKNOWN).kind == "deny"
+    wide = parse_rules(
+        allow=["Bash"], ask=["Bash(rm *)", "Bash(git push *)", "Bash(gh *)", "Bash(kubectl *)"]
+    )
+    assert decide(wide, Mode.DEFAULT, BASH, found or (), UNKNOWN).kind == "ask"
+
+
+@pytest.mark.parametrize("line", UNSEEN_PARTS)
+def test_ux_40_what_a_shell_would_run_and_the_line_does_not_show_is_asked(line: str) -> None:
+    found = classify_shell(line, PLACE).simple_commands or ()
+    assert decide(DENIED, Mode.BYPASS, BASH, found, UNKNOWN).kind == "ask"
+    assert decide(parse_rules(allow=["Bash(*)"]), Mode.DEFAULT, BASH, found, UNKNOWN).kind == "ask"
+
+
+def test_ux_40_a_command_that_only_speaks_of_a_denied_one_is_not_denied() -> None:
+    lines = ["ls \\\n rm" if line == "ls \\" else line for line in HARMLESS if line != " rm"]
+    kinds = {
+        line: decide(DENIED, Mode.BYPASS, BASH, classify_shell(line, PLACE).simple_commands or (), UNKNOWN)
+        for line in lines
+    }
+    assert [line for line, verdict in kinds.items() if verdict.kind != "allow"] == []
+
+
+def test_ux_40_a_further_reading_needs_no_rule_that_allows_it() -> None:
+    rules = parse_rules(allow=["Bash(strace -f make *)", "Bash(git -C sub status)"])
+    for line in ("strace -f make all", "git -C sub status"):
+        found = classify_shell(line, PLACE).simple_commands
+        assert decide(rules, Mode.DEFAULT, BASH, found or (), UNKNOWN).kind == "allow"
+    inner = parse_rules(allow=["Bash(make *)"])
+    found = classify_shell("strace -f make all", PLACE).simple_commands
+    assert decide(inner, Mode.DEFAULT, BASH, found or (), UNKNOWN).kind == "ask", (
+        "nor does one allow the command"
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["tr\\\nuncate -s0 f", "ls\\\nof x", "ls | tr\\\nuncate x", "cat a\\\nb", "ls 2\\\n>f", "ls &\\\n& ls"],
+)
+def test_ec_20_ux_40_a_word_that_goes_on_behind_an_escaped_line_end_is_no_reader(line: str) -> None:
+    found = classify_shell(line, PLACE)
+    assert found.effect.effect_class is EffectClass.UNKNOWN and found.simple_commands is None
+    allowed = parse_rules(allow=["Bash(tr *)", "Bash(ls *)", "Bash(cat *)"])
+    assert decide(allowed, Mode.DEFAULT, BASH, found.simple_commands or (), found.effect).kind == "ask"
+
+
+@pytest.mark.parametrize(
+    "line", ["ls \\\n -la", "ls\\\n -la", "ls;\\\nls", "ls |\\\nhead", 'echo "a\\\nb"', "\\\nls"]
+)
+def test_ec_20_an_escaped_line_end_between_words_is_a_blank(line: str) -> None:
+    assert classify_shell(line, PLACE).effect.effect_class is EffectClass.READ_ONLY

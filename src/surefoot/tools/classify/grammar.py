@@ -21,7 +21,27 @@ MOST_BYTES = 64 * 1024
 MOST_NODES = 20_000
 
 SUBSTITUTIONS = frozenset({"command_substitution", "process_substitution"})
+WORDS = frozenset(
+    [
+        "word",
+        "number",
+        "string",
+        "raw_string",
+        "ansi_c_string",
+        "concatenation",
+        "simple_expansion",
+        "expansion",
+        "arithmetic_expansion",
+        "command_substitution",
+        "process_substitution",
+        "brace_expression",
+        "extglob_pattern",
+        "regex",
+    ]
+)
+"""Kinds of nodes that are a word of a command."""
 _OPAQUE = frozenset({"string", "raw_string", "ansi_c_string", "translated_string", "heredoc_body"})
+_OPERATORS = b";|&()<>"
 _SPECIAL = re.compile(r"""[;&|<>()$`"'\n\r]""")
 _LIVE = re.compile(r"\$[A-Za-z0-9_({!@*#?$'\"-]|`")
 _GLOB = re.compile(r"[*?\[]")
@@ -95,6 +115,12 @@ def _check(root: Node, source: bytes) -> None:
             gap = source[end : node.start_byte].replace(b"\\\n", b"")
             if gap.strip(b" \t\n"):
                 raise NotUnderstood("a part of the command is not covered by the grammar")
+            if (
+                end
+                and not gap
+                and _joins(source[end - 1 : end], source[node.start_byte : node.start_byte + 1])
+            ):
+                raise NotUnderstood("a line goes on inside a word")
         if node.type == "comment" and not _begins_word(source, node.start_byte):
             raise NotUnderstood("it is not certain where a comment begins")
         end = max(end, node.end_byte)
@@ -102,6 +128,13 @@ def _check(root: Node, source: bytes) -> None:
         raise NotUnderstood("a part of the command is not covered by the grammar")
     if root.has_error:
         raise NotUnderstood("the command has an error")
+
+
+def _joins(before: bytes, after: bytes) -> bool:
+    """Whether a shell makes one part of two that only an escaped line end stands between."""
+    if (before in _OPERATORS) == (after in _OPERATORS):
+        return True
+    return after in b"(<>" and before in b"$=0123456789"
 
 
 def _begins_word(source: bytes, at: int) -> bool:

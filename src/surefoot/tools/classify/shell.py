@@ -14,13 +14,14 @@ from dataclasses import dataclass, field, replace
 
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass
-from surefoot.runtime.permission import UNTOLD
+from surefoot.runtime.permission import ALSO, UNTOLD
 from surefoot.runtime.tools import Place
 from surefoot.tools.classify import commands, environment
 from surefoot.tools.classify.grammar import (
     ELSEWHERE,
     SUBSTITUTIONS,
     UNSEEN,
+    WORDS,
     NotUnderstood,
     Word,
     check_heredoc,
@@ -31,7 +32,9 @@ from surefoot.tools.classify.grammar import (
     substitutions,
     word_of,
 )
+from surefoot.tools.classify.launching import readings
 from surefoot.tools.classify.naming import Names, lists_in, marked, passes_in, resolve
+from surefoot.tools.classify.parts import bounds_of, parts_of
 from surefoot.tools.classify.programs import harmless_test, variable
 from surefoot.tools.classify.scene import Answer, Said, Scene, join, lexical, spots, unknown, written
 from surefoot.tools.classify.tree import Node
@@ -74,24 +77,6 @@ _TOKENS = frozenset(
     ]
 )
 _BRANCHES = frozenset({"if_statement", "elif_clause", "else_clause", "case_statement", "case_item"})
-_WORDS = frozenset(
-    [
-        "word",
-        "number",
-        "string",
-        "raw_string",
-        "ansi_c_string",
-        "concatenation",
-        "simple_expansion",
-        "expansion",
-        "arithmetic_expansion",
-        "command_substitution",
-        "process_substitution",
-        "brace_expression",
-        "extglob_pattern",
-        "regex",
-    ]
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +117,7 @@ def classify_shell(command: str, place: Place) -> ShellEffect:
     return ShellEffect(
         effect=effect,
         clients=answer.clients,
-        simple_commands=_parts(command, walk),
+        simple_commands=parts_of(command, place, walk.seen, walk.further, doubtful=walk.doubtful),
         why=answer.why,
         write_targets=answer.paths,
         reading_text=_amended(command, walk) if effect.effect_class is EffectClass.READ_ONLY else None,
@@ -151,41 +136,6 @@ def lexical_paths(command: str, place: Place) -> tuple[str, ...]:
     return tuple(sorted({*answer.paths, *walk.folders}))
 
 
-def _parts(command: str, walk: _Walk) -> tuple[str, ...] | None:
-    """What permission rules see. A doubt leaves what a denying rule may still recognise."""
-    if not walk.doubtful:
-        return tuple(dict.fromkeys(walk.seen))
-    try:
-        root = parse(command, **_bounds(walk.place))
-    except (NotUnderstood, RecursionError):
-        return None
-    found = list(walk.seen)
-    stack = [root]
-    while stack:
-        node = stack.pop()
-        stack.extend(reversed(node.children))
-        if node.type == "command":
-            found.append(_roughly(node))
-    return (*dict.fromkeys(found), UNTOLD)
-
-
-def _bounds(place: Place) -> dict[str, int]:
-    return {"most_bytes": place.classifier_bytes, "most_nodes": place.classifier_nodes}
-
-
-def _roughly(node: Node) -> str:
-    words = []
-    for child in node.children:
-        if child.type == "command_name" or child.type in _WORDS:
-            part = child.named_children[0] if child.type == "command_name" else child
-            try:
-                words.append(word_of(part))
-            except NotUnderstood:
-                words.append(Word(source_of(part), literal=False))
-    name = commands.command_name(words[0]) if words else None
-    return commands.shown(words if name is None else [Word(name), *words[1:]])
-
-
 def _notes(answer: Answer) -> tuple[str, ...]:
     return (answer.why,) if answer.why and answer.effect_class is EffectClass.UNKNOWN else ()
 
@@ -201,14 +151,18 @@ def _amended(command: str, walk: _Walk) -> str:
 class _Walk:
     """One pass over the tree of a line; keeps the possible working directories as it goes."""
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Place, *, level: int = 0) -> None:
         self.place = place
+        self.level = level
+        """How many programs of shells this line stands in."""
         self.bases: tuple[str, ...] | None = (str(place.directory),)
         self.depth = 0
         self.seen: list[str] = []
         self.folders: list[str] = []
         self.insertions: list[tuple[int, str]] = []
         self.doubtful = False
+        self.further: list[str] = []
+        """What the commands may be beside what they are called, each marked with `ALSO`; or `UNTOLD`."""
         self.said: list[Said] = []
         self.values: dict[str, list[Word]] = {}
         """Everything the line gives to each of its variables, in whatever order it does."""
@@ -217,7 +171,7 @@ class _Walk:
 
     def line(self, text: str) -> Answer:
         """Judge a whole program."""
-        root = parse(text, **_bounds(self.place))
+        root = parse(text, **bounds_of(self.place))
         if not any(node.type != "comment" for node in root.children):
             raise NotUnderstood("the command is empty")
         return self.sequence(root.children)
@@ -267,7 +221,7 @@ class _Walk:
             return self.sequence(node.children)
         if kind in ("subshell", *SUBSTITUTIONS):
             return self._substituted(node)
-        if kind in _WORDS:
+        if kind in WORDS:
             word_of(node)
             return self._within(node)
         handler = self._handlers().get(kind)
@@ -362,7 +316,7 @@ class _Walk:
         if name is not None and not variable(source_of(name)):
             raise NotUnderstood("a loop over a variable that may mean something")
         if node.type == "for_statement" and name is not None:
-            values = [child for child in node.named_children if child.type in _WORDS]
+            values = [child for child in node.named_children if child.type in WORDS]
             self._given(source_of(name), map(self._word, values) if "in" in _kinds(node) else [UNSEEN])
         return self.sequence([child for child in node.children if child != name])
 
@@ -466,7 +420,7 @@ class _Walk:
                 answers.append(self._within(child))
             elif child.type == "file_redirect":
                 answers.append(self._redirect(child, taken=True))
-            elif child.type not in skipped and child.type not in _WORDS:
+            elif child.type not in skipped and child.type not in WORDS:
                 answers.append(self.node(child))
         return join(answers)
 
@@ -494,6 +448,7 @@ class _Walk:
         self.seen.append(commands.shown([words[0] if name is None else Word(name), *words[1:]]))
         if name == "cd":
             return join([*answers, self._moved(words[1:])])
+        self._read_further(words)
         if name == "read":
             for word in words[1:]:
                 self._given(word.text, [replace(UNSEEN, listed=self.listed)])
@@ -502,6 +457,23 @@ class _Walk:
         if not self.depth and name is not None and answer.effect_class is EffectClass.READ_ONLY:
             self.insertions.extend(environment.insertions([name, *(word.text for word in words[1:])], ends))
         return join([*answers, answer])
+
+    def _read_further(self, words: list[Word]) -> None:
+        """Note what a command may run besides, programs of shells taken apart three levels deep (EC-21)."""
+        found = readings(words)
+        seen = [commands.shown(one) for one in found.commands]
+        untold = found.untold or (bool(found.programs) and self.level >= 3)
+        for text in found.programs if self.level < 3 else ():
+            inner = _Walk(self.place, level=self.level + 1)
+            try:
+                inner.line(text)
+            except (NotUnderstood, RecursionError):
+                untold = True
+            seen += inner.seen
+            self.further += inner.further
+        self.further += [ALSO + one for one in dict.fromkeys(seen) if one not in self.seen]
+        if untold:
+            self.further.append(UNTOLD)
 
     def _named_only(self, node: Node) -> Answer:
         """`export`, `declare`, `unset`: a part of its own for permission rules, and never a reader."""
@@ -556,7 +528,7 @@ def _strays(node: Node) -> list[Node]:
     joined = False
     for child in node.children:
         joined = joined or child.type in ("pipeline", "list", "&&", "||", "|")
-        mine = [child] if child.type in _WORDS else _strays(child)
+        mine = [child] if child.type in WORDS else _strays(child)
         if joined and (mine or child.type == "file_redirect"):
             raise NotUnderstood("words behind a here-document whose command is not certain")
         found.extend(mine)
@@ -583,6 +555,6 @@ def _either(one: tuple[str, ...] | None, other: tuple[str, ...] | None) -> tuple
 
 def _flat(node: Node) -> list[Node]:
     """Words and operators of a condition, in order."""
-    if node.type in _WORDS or node.type == "test_operator" or not node.children:
+    if node.type in WORDS or node.type == "test_operator" or not node.children:
         return [node]
     return [leaf for child in node.children for leaf in _flat(child)]
