@@ -38,16 +38,16 @@ from surefoot.surfaces.chat_lines import (
     Count,
     Doing,
     Stream,
+    failure,
     next_mode,
     opinions,
     stopped_check,
+    told_error,
     typed,
 )
 from surefoot.surfaces.chat_rewind import rewound
 from surefoot.surfaces.markup import Light
-from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.port import LOOK_REQUESTS, Driver, Screen
-from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import say
 from surefoot.surfaces.words_chat import SLASH, answer, key_help, slash_help
 
@@ -243,9 +243,7 @@ class Chat:
         try:
             end = await work
         except SurefootError as error:
-            told = translated(error.message, self.screen.language)
-            self.say(f"{error.facts.get('code') or error.code}: {told}")
-            self.say(say("end_next", self.screen.language, command=next_of(error)))
+            self.say(*told_error(error, self.screen.language))
             end = None
         finally:
             if own:
@@ -282,15 +280,7 @@ class Chat:
         if status == "cancelled":
             self._say_stopped()
         elif status == "failed":
-            error = getattr(end, "error", None)
-            if error is not None:
-                told = view.clean(translated(error.message, self.screen.language))
-                self.say(f"{error.facts.get('code') or error.code}: {told}")
-            else:
-                why = notices.why_ended(end.reason, self.screen.language)
-                self.say(say("end_during_execution", self.screen.language, reason=why))
-            if error is not None:
-                self.say(say("end_next", self.screen.language, command=next_of(error)))
+            self.say(*failure(end, self.screen.language))
 
     async def stop(self) -> None:
         """Stop the turn; the session is free within two seconds whatever still ends (UX-18)."""

@@ -12,10 +12,14 @@ from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from surefoot.errors import SurefootError
 from surefoot.settings_table import MODES
+from surefoot.surfaces import notices
 from surefoot.surfaces.markup import Light
+from surefoot.surfaces.phrases import translated
 from surefoot.surfaces.plain import GUTTER, width_of, wrap
 from surefoot.surfaces.view import clean, summary_of
+from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import say
 from surefoot.surfaces.words_chat import SLASH
 
@@ -216,6 +220,23 @@ def opinions(text: str, attempts: Collection[str]) -> tuple[int, int]:
 
 
 _IDS = re.compile(r"att_[0-9a-z]{4,}")
+
+
+def told_error(error: SurefootError, language: str) -> list[str]:
+    """An error with its code, and the command that leads on (UX-9)."""
+    told = clean(translated(error.message, language))
+    return [
+        f"{error.facts.get('code') or error.code}: {told}",
+        say("end_next", language, command=next_of(error)),
+    ]
+
+
+def failure(end: Any, language: str) -> list[str]:
+    """Why a turn failed: its error, or in words what ended it."""
+    error = getattr(end, "error", None)
+    if error is not None:
+        return told_error(error, language)
+    return [say("end_during_execution", language, reason=notices.why_ended(end.reason, language))]
 
 
 def next_mode(mode: str) -> str:
