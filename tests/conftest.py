@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import socket
 from typing import Any
 
@@ -15,10 +16,18 @@ settings.register_profile("new", deadline=None, suppress_health_check=[HealthChe
 settings.register_profile("same", settings.get_profile("new"), derandomize=True)
 settings.load_profile("same")
 
-# Tests read English words, also from the programs they start; a test of another language chooses it itself.
-for _name in [name for name in os.environ if name.startswith("LC_")] + ["LANGUAGE", "SUREFOOT_LANGUAGE"]:
-    os.environ.pop(_name, None)
+# What the caller's shell, keys, git hook, proxy or terminal say is no part of a test, nor of the programs it
+# starts: a test that is about one of these sets it. They read English words; one of another language chooses it.
+_OUTER = re.compile(
+    "(LC|GIT|XDG|SUREFOOT|OPENAI|ANTHROPIC|DEEPSEEK|CLICOLOR)_.*|LANGUAGE|.*_proxy|(NO|FORCE)_COLOR|CLICOLOR|CI"
+    "|PAGER|LESS|COLUMNS|LINES|EDITOR|VISUAL|BASH_ENV|ENV|CDPATH|GREP_OPTIONS|WGETRC|CURL_HOME|PG.*",
+    re.IGNORECASE,
+)
+for _name in filter(_OUTER.fullmatch, list(os.environ)):
+    del os.environ[_name]
 os.environ["LANG"] = "C.UTF-8"
+# The same for the settings of git and of the network clients that lie in the caller's home.
+os.environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost", "0.0.0.0", ""}
 _connect = socket.socket.connect

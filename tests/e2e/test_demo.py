@@ -22,11 +22,12 @@ WHOLE_SECONDS = 120.0
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """An empty machine: no key, no settings, a folder for temporary files."""
+    """An empty machine: no key, no settings, a folder for temporary files, a proxy that knows no loopback (UX-134)."""
     (tmp_path / "tmp").mkdir()
     kept = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH") if name in os.environ}
     return {**kept, "HOME": str(tmp_path / "nobody"), "TMPDIR": str(tmp_path / "tmp"), "LANG": "C.UTF-8",
-            "TERM": "xterm-256color", "SUREFOOT_DEMO_MARK": str(tmp_path)}  # fmt: skip
+            "TERM": "xterm-256color", "SUREFOOT_DEMO_MARK": str(tmp_path),
+            "http_proxy": "http://127.0.0.1:9", "ALL_PROXY": "http://127.0.0.1:9"}  # fmt: skip
 
 
 @pytest.fixture

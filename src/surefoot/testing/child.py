@@ -20,7 +20,6 @@ import sys
 import threading
 import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +43,7 @@ from surefoot.testing.faults import (
     pretend_name_space,
     seamed,
 )
+from surefoot.testing.loopback import ask
 from surefoot.testing.sink import post
 from surefoot.testing.strikes import Faults
 from surefoot.verifiers.port import Deadline, Observation
@@ -157,8 +157,7 @@ class SinkVerifier:
         """Present with proof, or absent; absence is fenced when the executor has ended."""
         self._seams.reach("verifier[sink].look")
         query = urllib.parse.quote(key)
-        with urllib.request.urlopen(f"{self._url}/effects?key={query}", timeout=60) as reply:
-            found = json.load(reply)
+        found = ask(f"{self._url}/effects?key={query}")
         if found:
             return Observation(
                 "present",
@@ -205,8 +204,7 @@ def _sink_tool(
 
     def body(live: LiveAttempt, arguments: Arguments) -> Outcome | str:
         if kind is EffectClass.READ_ONLY:
-            with urllib.request.urlopen(f"{url}/count", timeout=60) as reply:
-                return f"the sink holds {json.load(reply)['count']} effects"
+            return f"the sink holds {ask(f'{url}/count')['count']} effects"
         seams.reach(f"tool[{name}].before_effect")
         try:
             effect = {"label": arguments["label"], "key": live.idempotency_key}

@@ -61,7 +61,8 @@ for _ in range(100):
 _PLAIN_LOOP = """
 import json, sys, urllib.request
 body = json.dumps({"label": sys.argv[2]}).encode()
-urllib.request.urlopen(urllib.request.Request(sys.argv[1] + "/effect", body), timeout=60).read()
+ask = urllib.request.build_opener(urllib.request.ProxyHandler({})).open
+ask(urllib.request.Request(sys.argv[1] + "/effect", body), timeout=60).read()
 """
 """An agent loop without receipts: after a restart it does its last step again."""
 

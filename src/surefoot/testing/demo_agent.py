@@ -10,13 +10,11 @@ from __future__ import annotations
 import argparse
 import asyncio
 import ctypes
-import json
 import os
 import signal
 import sys
 import urllib.error
 import urllib.parse
-import urllib.request
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,6 +27,7 @@ from surefoot.core.model import EffectClass, Grade, Receipt
 from surefoot.errors import OutcomeUnknown, ToolError
 from surefoot.providers.port import Reply, TextDelta
 from surefoot.runtime.tools import Arguments, LiveAttempt, Outcome, Place, Prepared, Tool
+from surefoot.testing.loopback import ask
 from surefoot.testing.played import PlayedModel
 from surefoot.testing.sink import post
 from surefoot.verifiers.port import Deadline, Observation
@@ -79,8 +78,7 @@ class ReceiverVerifier:
 
     def inspect_effect(self, key: str, call: Receipt, deadline: Deadline, *, fenced: bool) -> Observation:
         """Present, strongly: the receiver's own list is good evidence, and it is not ours."""
-        with urllib.request.urlopen(f"{self._url}/effects?key={urllib.parse.quote(key)}", timeout=5) as reply:
-            found = json.load(reply)
+        found = ask(f"{self._url}/effects?key={urllib.parse.quote(key)}", seconds=5)
         if not found:
             return Observation("absent", Grade.STRONG, summary="The receiver lists no payment with this key.")
         return Observation(

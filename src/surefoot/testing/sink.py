@@ -32,6 +32,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from surefoot.testing.loopback import NO_PROXY, ask
+
 SWITCHES: dict[str, tuple[Any, ...]] = {
     "keys": ("ignore", "honour", "refuse_after_failure"),
     "commit": ("now", "hold", "late"),
@@ -331,8 +333,7 @@ class Sink:
 
     def state(self) -> dict[str, Any]:
         """`waiting` (requests held now), `requests` (seen so far), `pid` and the switches."""
-        with urllib.request.urlopen(self.url + "/state", timeout=60) as reply:
-            return dict(json.load(reply))
+        return dict(ask(self.url + "/state"))
 
 
 def post(
@@ -354,7 +355,7 @@ def post(
 
     request = urllib.request.Request(url, json.dumps(value).encode(), {"content-type": "application/json"})
     try:
-        with urllib.request.build_opener(Opens).open(request, timeout=seconds) as reply:
+        with urllib.request.build_opener(Opens, NO_PROXY).open(request, timeout=seconds) as reply:
             return dict(json.load(reply))
     except urllib.error.HTTPError as error:
         error.close()

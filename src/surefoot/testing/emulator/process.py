@@ -10,12 +10,10 @@ Owns: starting, stopping and talking to it over its control paths. Does not own:
 
 from __future__ import annotations
 
-import json
 import select
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +21,7 @@ from typing import Any
 from surefoot.testing.emulator.fault_plan import FaultNotFired
 from surefoot.testing.emulator.profiles import client_url
 from surefoot.testing.emulator.request_log import LogEntry, entry_from_json, read_log
+from surefoot.testing.loopback import ask
 from surefoot.testing.sink import post
 
 _START_SECONDS = 20.0
@@ -105,5 +104,4 @@ class EmulatorProcess:
             raise FaultNotFired(f"these faults never fired: {silent!r}")
 
     def _get(self, name: str) -> Any:
-        with urllib.request.urlopen(f"{self.url}/_ctl/{name}", timeout=60) as reply:
-            return json.load(reply)
+        return ask(f"{self.url}/_ctl/{name}")
