@@ -322,7 +322,9 @@ def judge(talk: Talk, messages: Sequence[Message]) -> Verdict:
         if status == 200:
             return Verdict("accepted")
         seen = diagnose(status, content, talk.contract)
-        heard = certainty(seen.kind, status, [(one.rule, one.kind) for one in findings])
+        heard = certainty(
+            seen.kind, status, [(one.rule, one.kind) for one in findings], reasoned=seen.reasoned
+        )
         kind, linked = heard.kind, seen.linked
     ground = ladder.Ground(messages, talk.contract, lambda repairs: talk.project(messages, repairs))
     found = ladder.plan(ground, ladder.Refused(kind, tuple(findings), linked))

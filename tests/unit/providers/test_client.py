@@ -347,6 +347,31 @@ async def test_pr_14_a_request_that_would_fail_is_never_sent() -> None:
     assert caught.value.facts["kind"] == "replay_reasoning"
 
 
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (404, b"", "rejected"),
+        (404, b"<html>not here</html>", "rejected"),
+        (405, b"{}", "rejected"),
+        (404, b'{"error": {"message": "the moon is wrong"}}', "replay_ids"),
+    ],
+)
+async def test_pr_10_line_16_findings_rename_only_a_refusal_that_gave_a_reason_in_words(
+    status: int, body: bytes, kind: str
+) -> None:
+    call = CallAsked("cal_1", "att_1", 0, "list", "{}", "an id of its own")
+    asked = AssistantWords(1, "", (call,), "chat", {"role": "assistant"})
+    history = (UserWords("t", "x"), asked, ResultGiven(call, "1", False))
+    suspected = ModelRequest("m", "", history, (ToolSpec("list", "", {}),))
+    contract = contracts.resolve("vllm/chat")  # which suspects MS-01
+    async with serving(head(status, length=len(body)) + body) as server, Client() as client:
+        with pytest.raises(ProviderRefused) as caught:
+            await client.send(endpoint(server.url), ChatWire(), contract, suspected)
+    facts = caught.value.facts
+    assert facts["rules"] == ["MS-01"]
+    assert (facts["kind"], facts["certainty"]) == (kind, "none" if kind == "rejected" else "probable")
+
+
 async def test_case_s04_as_many_tokens_as_allowed_is_a_cut() -> None:
     item = {"index": 0, "id": "a", "function": {"name": "list", "arguments": "{}"}}
     usage = b'data: {"choices":[],"usage":{"completion_tokens":9}}\n\n'

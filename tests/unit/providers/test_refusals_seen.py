@@ -235,7 +235,7 @@ def test_pr_10_a_refusal_seen_gets_the_class_of_its_rule(
 
 def test_pr_10_every_code_of_a_failed_response_that_no_wait_cures_is_not_asked_for_again() -> None:
     passing = {"server_error", "rate_limit_exceeded", "vector_store_timeout"}
-    worded = {"invalid_prompt", "data_residency_mismatch"}
+    worded = {"data_residency_mismatch"}
     named = set(get_args(ResponseError.model_fields["code"].annotation)) - passing - worded
     contract = contracts.resolve("compat/responses")
     kinds = {}
@@ -245,3 +245,19 @@ def test_pr_10_every_code_of_a_failed_response_that_no_wait_cures_is_not_asked_f
     assert set(kinds.values()) == {"policy", "payload", "schema"}
     assert {code for code, kind in kinds.items() if kind == "policy"} >= {"bio_policy"}
     assert all(kind == "policy" for code, kind in kinds.items() if "policy" in code)
+
+
+@pytest.mark.parametrize(
+    "contract", ["openai/responses", "azure/responses", "minimax/responses", "openai/chat"]
+)
+def test_pr_10_an_invalid_prompt_is_what_its_words_say_and_never_a_passing_fault(contract: str) -> None:
+    words = {
+        "Invalid prompt: your prompt was flagged as potentially violating our usage policy.": "policy",
+        "Invalid prompt: we've limited access to this content for safety reasons.": "policy",
+        "invalid params, tool result's tool id(call_function_a_1) not found (2013)": "replay_pairing",
+        "No tool output found for function call call_1.": "replay_pairing",
+        "Something else.": "schema",
+    }
+    for message, kind in words.items():
+        body = json.dumps({"error": {"code": "invalid_prompt", "message": message}}).encode()
+        assert diagnose(None, body, contracts.resolve(contract)).kind == kind, message
