@@ -9,6 +9,8 @@ from typing import Any
 
 from cli_world import World, wait_for
 
+from surefoot.testing.crash import supervisors
+
 DONE = {"text": "All finished."}
 
 
@@ -87,6 +89,20 @@ def test_tr_71_adopt_brings_the_true_end_of_the_command_to_its_call(world: World
     assert adopting.returncode == 0, err
     assert "have ended" in out
     assert world.run("recover", "list").stdout == "Nothing is open.\n"
+
+
+def test_tr_71_tr_72_without_its_supervisor_nothing_is_called_recorded_or_proven_gone(world: World) -> None:
+    call = left_running(world, "touch started; while ! test -e go; do sleep 0.01; done")
+    for pid in supervisors(world.home):
+        os.kill(pid, signal.SIGKILL)
+    adopting = world.start("recover", "process", call["attemptId"], "adopt")
+    (world.project / "go").touch()
+    told, errors = adopting.communicate(timeout=90)
+    assert adopting.returncode == 0, errors
+    assert "have ended. No record settles the call; it stays open." in told
+    done = world.run("recover", "process", call["attemptId"], "kill")
+    assert "What was seen of the processes" in done.stdout and "is not proven" in done.stdout
+    assert call_of(world)["open"]
 
 
 def test_tr_146_what_cannot_be_chosen_is_refused_with_its_code(world: World) -> None:

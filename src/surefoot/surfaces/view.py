@@ -391,8 +391,13 @@ def running_line(call: Call, language: str, *, now_ms: int, ascii_only: bool = F
 
 def process_line(made: Mapping[str, Any], attempt_id: str, language: str, *, followed: bool = False) -> str:
     """What a choice about a process came to; an adoption may be `followed` by another owner."""
-    choice = "followed" if made["choice"] == "adopt" and followed else made["choice"]
-    key = f"process_{choice}" if made.get("gone", True) else "process_not_gone"
+    key = f"process_{made['choice']}" if made.get("gone", True) else "process_not_gone"
+    if made["choice"] == "adopt" and followed:
+        key = "process_followed"
+    elif made["choice"] == "adopt" and not made.get("settled", True):
+        key = "process_adopt_open"
+    elif made["choice"] == "kill" and made.get("gone") and not made.get("proven", True):
+        key = "process_kill_unproven"
     pids = ", ".join(str(one["pid"]) for one in made.get("left") or ()) or "?"
     return say(key, language, attempt=short_id(attempt_id), pids=pids)
 

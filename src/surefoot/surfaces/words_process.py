@@ -30,6 +30,17 @@ LEFT: Mapping[str, tuple[str, str, str]] = {
         "{attempt} 的进程已不在。这并不说明该调用之前做过什么。",
         "{attempt} 的行程已不在。這並不說明該呼叫之前做過什麼。",
     ),
+    "process_adopt_open": (
+        "The processes of {attempt} have ended. No record settles the call; it stays open.",
+        "{attempt} 的进程已结束。没有记录能了结该调用，它仍未决。",
+        "{attempt} 的行程已結束。沒有記錄能了結該呼叫，它仍未決。",
+    ),
+    "process_kill_unproven": (
+        "What was seen of the processes of {attempt} is gone; that nothing else of them is left is not proven. That"
+        " says nothing of what the call did before.",
+        "{attempt} 可见的进程已不在；无法证明没有其他进程残留。这并不说明该调用之前做过什么。",
+        "{attempt} 可見的行程已不在；無法證明沒有其他行程殘留。這並不說明該呼叫之前做過什麼。",
+    ),
     "process_leave": (
         "The processes of {attempt} go on; it is noted that you know of them.",
         "{attempt} 的进程继续运行；已记下你知道此事。",

@@ -256,9 +256,10 @@ class Desk:
         answer = await self.choose(request, caller_here(channel, method))
         if answer.status == 200 and choice == "adopt":
             await self.controller.actions.choices.ended(call["attemptId"])
-            answer = Answer(
-                200, {**self.snapshot(str(request["attemptId"])), "process": answer.body["process"]}
-            )
+            attempt = str(request["attemptId"])
+            settled = not self.controller.session.book.is_open(attempt)
+            told = {**answer.body["process"], "settled": settled}
+            answer = Answer(200, {**self.snapshot(attempt), "process": told})
         return answer.status, dict(answer.body)
 
     async def settled(self, attempt: str) -> None:

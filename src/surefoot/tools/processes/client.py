@@ -26,13 +26,14 @@ from surefoot.tools.processes import folder, kernel
 from surefoot.tools.processes.ending import stop_message
 from surefoot.tools.processes.output import SHOWN_BYTES
 from surefoot.tools.processes.runs import RunFolder, is_proven, make_run
-from surefoot.tools.processes.seen import ProcessState, Seen, look, seen_of_exit
+from surefoot.tools.processes.seen import Member, ProcessState, Seen, look, seen_of_exit
 from surefoot.tools.processes.server import BOOTSTRAP, CHANNEL, PLACE
 
 _ROOT = Path(__file__).resolve().parents[3]
 _KEPT = ("PATH", "LD_LIBRARY_PATH", "LANG", "LC_ALL", "TMPDIR")
 """All the warm server gets of our environment: it needs no key of anybody."""
 _END_SECONDS = 2.0
+_LOOK_SECONDS = 0.1
 
 
 class ProcessLimits(Protocol):
@@ -380,12 +381,24 @@ class ProcessServer:
 async def adopt(record: Mapping[str, Any], *, shown_bytes: int = SHOWN_BYTES) -> Seen:
     """Wait for the end of a command of an earlier owner and say what became of it (TR-71).
 
-    Returns at once when nothing can be waited for. Cancelling it stops nothing.
+    Its supervisor tells the end; where that one is dead, what is seen of the command is waited for. Returns at
+    once when nothing can be waited for. Cancelling it stops nothing.
     """
-    loop = asyncio.get_running_loop()
     seen = look(record, boot_id=kernel.boot_id(), shown_bytes=shown_bytes)
-    if not seen.supervisor_alive or seen.state is not ProcessState.RUNNING:
-        return seen
+    while seen.state is ProcessState.RUNNING and (seen.supervisor_alive or seen.members):
+        if seen.supervisor_alive:
+            await _until_told(record)
+        else:
+            await _until_ended(seen.members[0])
+        seen = look(record, boot_id=kernel.boot_id(), shown_bytes=shown_bytes)
+        if seen.state is ProcessState.RUNNING:
+            await asyncio.sleep(_LOOK_SECONDS)  # another process of it, or a record that is still owed
+    return seen
+
+
+async def _until_told(record: Mapping[str, Any]) -> None:
+    """Wait until the supervisor tells the end of its command, or ends itself; not at all when it cannot be reached."""
+    loop, heard = asyncio.get_running_loop(), b""
     with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.setblocking(False)
         place = folder.open_folder(str(record["path"]))
@@ -393,10 +406,23 @@ async def adopt(record: Mapping[str, Any], *, shown_bytes: int = SHOWN_BYTES) ->
             await loop.sock_connect(connection, f"/proc/self/fd/{place}/{folder.STOP}")
         finally:
             os.close(place)
-        heard = b""
         while b'"event": "exit"' not in heard and (chunk := await loop.sock_recv(connection, 65536)):
             heard += chunk
-    return look(record, boot_id=kernel.boot_id(), shown_bytes=shown_bytes)
+
+
+async def _until_ended(member: Member) -> None:
+    """Wait until exactly this process has ended; it is no child of ours."""
+    descriptor = kernel.open_process(member.pid, member.start_ticks)
+    if descriptor is None:
+        return
+    loop = asyncio.get_running_loop()
+    ended: asyncio.Future[None] = loop.create_future()
+    loop.add_reader(descriptor, _set, ended, None)
+    try:
+        await ended
+    finally:
+        loop.remove_reader(descriptor)
+        os.close(descriptor)
 
 
 def _marked(seen: Seen, *, alone: bool) -> Seen:

@@ -186,6 +186,22 @@ async def test_tr_71_adopting_a_running_command_tells_its_output_and_end(bench: 
     assert (seen.state, seen.code, seen.output) == (ProcessState.EXITED, 5, "late\n")
 
 
+async def test_tr_71_adopting_what_has_lost_its_supervisor_waits_for_its_end_and_claims_no_record(
+    bench: Any,
+) -> None:
+    job = bench.launch("while ! test -e go; do sleep 0.01; done")
+    await job.running
+    os.kill(bench.supervisor_pid(job.run), signal.SIGKILL)
+    assert await job.exited is None
+    waiting = asyncio.ensure_future(adopt(bench.records[job.run.attempt_id]))
+    for _ in range(20):
+        await asyncio.sleep(0)
+    assert not waiting.done(), "it returned while the command ran"
+    (bench.work / "go").touch()
+    seen = await asyncio.wait_for(waiting, 90)
+    assert seen.state is ProcessState.GONE and not seen.quiet
+
+
 async def test_tr_72_a_command_that_removes_its_own_run_folder_leaves_it_unknown(bench: Any) -> None:
     run = bench.make()
     job = bench.launch(f"rm -rf '{run.path}'; exit 0", run)
