@@ -28,6 +28,7 @@ check: setup           ## format, lint, types, import contracts, house rules, do
 	$(BIN)/ruff check src tests bench
 	$(BIN)/mypy
 	MYPYPATH=src:bench $(BIN)/mypy bench/*.py bench/peers/surefoot_calls.py tests/live/*.py
+	MYPYPATH=src $(BIN)/mypy --explicit-package-bases -p bench.prompt_ab
 	$(BIN)/lint-imports --no-cache
 	$(PYTEST) -q tests/tidy tests/e2e/test_start_cost.py
 

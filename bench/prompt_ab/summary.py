@@ -9,11 +9,12 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from bench.prompt_ab.design import ARMS, EFFORTS, TASKS
 from bench.prompt_ab.gate import Side
 
+Number = TypeVar("Number", int, float)
 PUBLISHED = Path(__file__).parent / "published.json"
 
 
@@ -78,10 +79,11 @@ def tokens_of(record: Mapping[str, Any]) -> int | None:
     return total((record["inputTokens"], record["outputTokens"]))
 
 
-def total(values: Iterable[Any]) -> Any:
+def total(values: Iterable[Number | None]) -> Number | None:
     """The sum; None as soon as one of them is unknown."""
     found = list(values)
-    return None if any(one is None for one in found) else sum(found)
+    known = [one for one in found if one is not None]
+    return None if len(known) < len(found) else cast(Number, sum(known))
 
 
 def side(arm: str, of: Iterable[Cell]) -> Side:
