@@ -167,7 +167,7 @@ def test_ux_60_the_chat_opens_with_who_works_where_and_shows_it_below(world: Wor
     child.expect("surefoot · openai/.* mode default · barrier reach")
     child.expect("openai/[^ ]* · default")
     child.send("hello\r")
-    child.expect("the model answers · 0 s · Esc stops|All finished.")
+    child.expect("Esc stops · the model answers · 0 s|All finished.")
     assert leave(child) == 0
 
 

@@ -41,6 +41,7 @@ from surefoot.surfaces.chat_lines import (
     failure,
     next_mode,
     opinions,
+    status_line,
     stopped_check,
     told_error,
     typed,
@@ -434,11 +435,11 @@ class Chat:
         if self._question is not None:
             parts.append(self._question.hint)
         elif self._turn is not None:
-            parts += [self.doing.line(self.screen.language, time.monotonic())]
             parts.append(say("esc_stops", self.screen.language))
+            parts.append(self.doing.line(self.screen.language, time.monotonic()))
         elif self.cards.may_go_on:
             parts.append(f"c {say('go_on', self.screen.language)}")
-        return " · ".join(parts)
+        return status_line(parts, self.screen.columns())
 
     # Questions --------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Collection, Container, Mapping
+from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from surefoot.settings_table import MODES
 from surefoot.surfaces import notices
 from surefoot.surfaces.markup import Light
 from surefoot.surfaces.phrases import translated
-from surefoot.surfaces.plain import GUTTER, width_of, wrap
+from surefoot.surfaces.plain import GUTTER, cut, width_of, wrap
 from surefoot.surfaces.view import clean, summary_of
 from surefoot.surfaces.ways import next_of
 from surefoot.surfaces.words import say
@@ -237,6 +237,12 @@ def failure(end: Any, language: str) -> list[str]:
     if error is not None:
         return told_error(error, language)
     return [say("end_during_execution", language, reason=notices.why_ended(end.reason, language))]
+
+
+def status_line(parts: Sequence[str], columns: int) -> str:
+    """The status line in one row: where it is narrow the model gives way first, and what is cut is its end (UX-61)."""
+    line = " · ".join(parts)
+    return line if width_of(line) <= columns else cut(" · ".join(parts[1:]), columns)
 
 
 def next_mode(mode: str) -> str:

@@ -11,6 +11,7 @@ import pytest
 from surefoot.surfaces import pictures, view
 from surefoot.surfaces.asking import permission_lines
 from surefoot.surfaces.chat_echo import Echo
+from surefoot.surfaces.chat_lines import status_line
 from surefoot.surfaces.drawing import (
     DRAWINGS,
     INLINE,
@@ -21,7 +22,7 @@ from surefoot.surfaces.drawing import (
     key_of,
     listed,
 )
-from surefoot.surfaces.plain import Choices
+from surefoot.surfaces.plain import Choices, width_of
 from surefoot.surfaces.words import LANGUAGES, state_words
 from surefoot.surfaces.words_aloud import ALOUD
 from surefoot.surfaces.words_table import STATES
@@ -154,3 +155,20 @@ async def test_ux_60_what_is_typed_is_written_behind_and_begun_anew_below_a_line
     echo.sent()
     echo.above("next")
     assert "".join(written) == "ab\na line\n> ab\n> xab\nnext\n"
+
+
+@pytest.mark.parametrize("columns", [20, 40, 80, 200])
+def test_ux_61_ux_71_a_narrow_status_line_keeps_its_mark_of_open_calls_and_the_permission_mode(
+    columns: int,
+) -> None:
+    parts = [
+        "openai/gpt-4.1-mini",
+        "bypassPermissions",
+        "◇1",
+        "Esc stops",
+        "touch started; sleep 600; rm out.txt · 9 s",
+    ]
+    line = status_line(parts, columns)
+    assert width_of(line) <= columns and line.find("bypassPermissions") >= 0
+    assert columns < 40 or ("◇1" in line and "Esc stops" in line)
+    assert (line == " · ".join(parts)) == (columns > 100)
