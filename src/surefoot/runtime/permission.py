@@ -9,7 +9,9 @@ Promises: deny beats ask beats allow, whatever the order or source.
 from __future__ import annotations
 
 import functools
+import posixpath
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -22,8 +24,8 @@ SHELL = "Bash"
 UNTOLD = "\0"
 """A subject that stands for a part which cannot be told: no rule allows it, a denied part beside it is denied."""
 ALSO = "\0\0"
-"""How a subject begins that is a further reading of another one: rules that deny or ask see it, those that allow
-neither see nor need it."""
+"""How a subject begins that is a further reading of another one: what a command also runs, or the spelling of
+a path where upper and lower case are one. Rules that deny or ask see it, those that allow neither see nor need it."""
 READ = "Read"
 FILE_TOOLS = frozenset({"Read", "Write", "Edit", "Glob", "Grep"})
 EDITS = frozenset({"Write", "Edit"})
@@ -182,16 +184,16 @@ def _speaking(
     for rule in named:
         if speaks_of(rule, tool) and _any(rule, rules, tool, subjects):
             return rule
-        if rule.pattern is not None and any(_lets_read(rule, rules, path) for path in reads):
+        if rule.pattern is not None and any(_on_reading(rule, rules, path, wide=True) for path in reads):
             return rule
     return None
 
 
-def _lets_read(rule: Rule, rules: Rules, path: str) -> bool:
+def _on_reading(rule: Rule, rules: Rules, path: str, *, wide: bool = False) -> bool:
     """Whether a rule on reading means this path."""
     if not _compiled(rule.name, False).fullmatch(READ):
         return False
-    return rule.pattern is None or (path != UNTOLD and _on_path(rule.pattern, rules, path))
+    return rule.pattern is None or (path != UNTOLD and _on_path(rule.pattern, rules, path, wide=wide))
 
 
 def _by_rules(
@@ -209,9 +211,7 @@ def _by_rules(
     if not subjects:
         return None
     deciding: list[str] = []
-    for subject in subjects:
-        if subject.startswith(ALSO):
-            continue
+    for subject in _certain(subjects):
         match = next((rule for rule in named if _matches(rule, rules, tool, subject)), None)
         if match is None:
             return None
@@ -243,11 +243,11 @@ def _by_mode(
 def _reading(rules: Rules, tool: Tool, subjects: Sequence[str] | None, reads: Sequence[str]) -> Verdict:
     """A reader passes where it reads the workspace, the system's own programs, or what a rule lets read."""
     if tool.rule_name in FILE_TOOLS:
-        if all(_may_be_seen(rules, path) for path in subjects or ()):
+        if all(_may_be_seen(rules, path) for path in _certain(subjects)):
             return Verdict(VerdictKind.ALLOW, None, "it only reads")
         return Verdict(VerdictKind.ASK, None, "it reads outside the workspace")
-    for path in reads:
-        if _may_be_seen(rules, path) or any(_lets_read(rule, rules, path) for rule in rules.allow):
+    for path in _certain(reads):
+        if _may_be_seen(rules, path) or any(_on_reading(rule, rules, path) for rule in rules.allow):
             continue
         if path == UNTOLD:
             return Verdict(VerdictKind.ASK, None, "it cannot be told what it would read")
@@ -287,7 +287,12 @@ def _inside(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> bool:
     """Whether every path of a file tool lies in the workspace; other tools have no paths to compare."""
     if tool.rule_name not in FILE_TOOLS or not rules.roots:
         return True
-    return all(any(_below(subject, root) for root in rules.roots) for subject in subjects or ())
+    return all(any(_below(subject, root) for root in rules.roots) for subject in _certain(subjects))
+
+
+def _certain(subjects: Sequence[str] | None) -> list[str]:
+    """The subjects without what they may also be."""
+    return [subject for subject in subjects or () if not subject.startswith(ALSO)]
 
 
 def _below(path: str, root: str) -> bool:
@@ -307,23 +312,34 @@ def speaks_of(rule: Rule, tool: Tool) -> bool:
 def _any(rule: Rule, rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> bool:
     if rule.pattern is None:
         return True
-    return any(_matches(rule, rules, tool, subject) for subject in subjects or ())
+    return any(_matches(rule, rules, tool, subject, wide=True) for subject in subjects or ())
 
 
-def _matches(rule: Rule, rules: Rules, tool: Tool, subject: str) -> bool:
+def _matches(rule: Rule, rules: Rules, tool: Tool, subject: str, *, wide: bool = False) -> bool:
     if rule.pattern is None:
         return True
     if tool.rule_name == SHELL:
         subject = subject.removeprefix(ALSO)
         return any(_compiled(pattern, False).fullmatch(subject) for pattern in _shell_patterns(rule.pattern))
     if tool.rule_name in FILE_TOOLS:
-        return _on_path(rule.pattern, rules, subject)
+        return _on_path(rule.pattern, rules, subject, wide=wide)
     return any(_compiled(pattern, False).fullmatch(subject) for pattern in _address_patterns(rule.pattern))
 
 
-def _on_path(pattern: str, rules: Rules, path: str) -> bool:
+def _on_path(pattern: str, rules: Rules, path: str, *, wide: bool = False) -> bool:
+    """Whether a pattern means a path; `wide` takes every way to write the same letters for one."""
     patterns = _path_patterns(pattern, rules.roots, rules.home)
-    return any(_compiled(one, True).fullmatch(path) for one in patterns)
+    if any(_compiled(one, True).fullmatch(path) for one in patterns):
+        return True
+    return wide and any(
+        _compiled(_one_spelling(one, path), True).fullmatch(_one_spelling(path, path)) for one in patterns
+    )
+
+
+def _one_spelling(text: str, path: str) -> str:
+    """Text with its letters composed; in small letters for a path that does not tell case."""
+    composed = unicodedata.normalize("NFC", text.removeprefix(ALSO))
+    return composed.casefold() if path.startswith(ALSO) else composed
 
 
 def _shell_patterns(pattern: str) -> tuple[str, ...]:
@@ -346,17 +362,20 @@ def _address_patterns(pattern: str) -> tuple[str, ...]:
 
 def _path_patterns(pattern: str, roots: Sequence[str], home: str | None) -> tuple[str, ...]:
     """Absolute patterns: `~` is home, a name alone means it anywhere, a relative one starts at the roots."""
-    if pattern.startswith("~/") and home is not None:
+    if (pattern == "~" or pattern.startswith("~/")) and home is not None:
         pattern = f"{home.rstrip('/')}/{pattern[2:]}"
     elif pattern.startswith("//"):
         pattern = pattern[1:]
     if pattern.startswith(("/", "**")):
         started = [pattern]
-    elif "/" not in pattern:
+    elif "/" not in pattern.rstrip("/") and pattern not in (".", ".."):
         started = [f"/**/{pattern}", f"/{pattern}"]
     else:
         relative = pattern.removeprefix("./")
         started = [f"{root.rstrip('/')}/{relative}" for root in roots] or [f"/**/{relative}"]
+    # Subjects are real paths: `.` and `..` in a pattern would fit none of them.
+    started = [posixpath.normpath(one) + "/" * one.endswith("/") if one[0] == "/" else one for one in started]
+    started = [f"{one.rstrip('/')}/**" if one.endswith("/") else one for one in started]
     # A folder's pattern also means the folder itself, which a search may be given.
     folders = [text.removesuffix("/**") for text in started if text.endswith("/**") and len(text) > 3]
     return (*started, *folders)

@@ -35,6 +35,18 @@ def _compared_member(member: str) -> str:
 def compared(path: str) -> str:
     """One spelling for all that name the same place; `path` itself, absolute and real, where case tells them apart."""
     parts = path.split("/")
+    first_blind = _first_blind(parts)
+    return "/".join((*parts[:first_blind], *(part.casefold() for part in parts[first_blind:])))
+
+
+def is_blind(path: str) -> bool:
+    """Whether a part of this path, absolute and real, has other spellings that name the same place."""
+    parts = path.split("/")
+    return any(part.swapcase() != part for part in parts[_first_blind(parts) :])
+
+
+def _first_blind(parts: list[str]) -> int:
+    """From which part on case does not tell names apart; behind the last one where it does everywhere."""
     first_blind, first_missing = len(parts), len(parts)
     for place in range(len(parts) - 1, 0, -1):
         folder = "/".join(parts[:place]) or "/"
@@ -48,7 +60,7 @@ def compared(path: str) -> str:
             first_blind = place
     if first_blind > first_missing and _takes_blindly("/".join(parts[:first_missing]) or "/"):
         first_blind = first_missing
-    return "/".join((*parts[:first_blind], *(part.casefold() for part in parts[first_blind:])))
+    return first_blind
 
 
 def _takes_blindly(folder: str) -> bool:

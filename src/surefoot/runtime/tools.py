@@ -149,8 +149,8 @@ class Tool:
     """What permission patterns are matched against: every resolved path, every simple command (UX-40).
     An empty tuple means it cannot be told and must be asked."""
     reads: Callable[[Arguments, Place], tuple[str, ...]] | None = None
-    """For a tool whose subjects are no paths: the real path of everything its call opens, for the question
-    whether they lie outside the workspace and for rules on reading; with `permission.UNTOLD` if there may be more."""
+    """For a tool that is no reader of paths by its name: the real path of everything its call opens, for rules on
+    reading and for the question of what lies outside the workspace; with `permission.UNTOLD` if there may be more."""
     verifier: EffectVerifier | None = None
     choose_verifier: Callable[[Receipt], EffectVerifier | None] | None = None
     """For a tool whose calls differ in what can be looked at; takes the place of `verifier`. Must be pure."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from surefoot.runtime.permission import UNTOLD
 from surefoot.runtime.tools import Place
-from surefoot.tools.files.paths import inside, write_roots
+from surefoot.tools.files.paths import inside, spelled, write_roots
 
 if TYPE_CHECKING:  # the classifier is heavy to load
     from surefoot.tools.classify.naming import Named, Names
@@ -51,7 +51,8 @@ def real_reads(names: Names, place: Place) -> tuple[str, ...]:
                 found.update(dict.fromkeys(_led_to(folder)))
         except _TooMany:
             untold = True
-    return (*found, UNTOLD) if untold else tuple(found)
+    reads = spelled(list(found))
+    return (*reads, UNTOLD) if untold else reads
 
 
 def _real(named: Named) -> Iterator[str]:
@@ -102,7 +103,7 @@ def _entries(folder: str) -> list[str]:
 def _is_program(path: str) -> bool:
     """Whether a link leads to an executable file, as those of a virtual environment do, or nowhere."""
     try:
-        status = os.stat(path)
+        status = os.stat(path)  # noqa: PTH116 - text in
     except OSError:
         return True
     return stat.S_ISREG(status.st_mode) and bool(status.st_mode & 0o111)

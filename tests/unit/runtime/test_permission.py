@@ -9,7 +9,7 @@ import pytest
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass, Mode
 from surefoot.errors import SettingsError
-from surefoot.runtime.permission import UNTOLD, Rules, decide, mode_of, parse_rule, parse_rules
+from surefoot.runtime.permission import ALSO, UNTOLD, Rules, decide, mode_of, parse_rule, parse_rules
 from surefoot.runtime.tools import Place, Tool
 from surefoot.tools.classify.shell import classify_shell
 
@@ -404,3 +404,49 @@ def test_ec_20_ux_40_a_word_that_goes_on_behind_an_escaped_line_end_is_no_reader
 )
 def test_ec_20_an_escaped_line_end_between_words_is_a_blank(line: str) -> None:
     assert classify_shell(line, PLACE).effect.effect_class is EffectClass.READ_ONLY
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path"),
+    [
+        ("secrets/", "/w/secrets"),
+        ("secrets/", "/w/secrets/deep/a"),
+        ("./secrets/", "/w/secrets/a"),
+        ("/w/secrets/", "/w/secrets/a"),
+        ("~/.ssh/", "/home/lin/.ssh/key"),
+        ("~/.ssh/**", "/home/lin/.ssh/key"),
+        ("../secret", "/secret"),
+        ("src/../.env", "/w/.env"),
+        ("./src/./a", "/w/src/a"),
+        ("/w//src/a", "/w/src/a"),
+        ("//w/src/a", "/w/src/a"),
+        ("caf\u00e9/**", "/w/cafe\u0301/a"),
+        ("cafe\u0301/**", "/w/caf\u00e9/a"),
+        ("**/.env", f"{ALSO}/w/.env"),
+        ("**/.Env", f"{ALSO}/w/.env"),
+        ("/w/Keys/**", f"{ALSO}/w/keys/a"),
+    ],
+)
+def test_ux_40_a_path_is_denied_however_path_and_pattern_are_spelled(pattern: str, path: str) -> None:
+    rules = parse_rules(deny=[f"Read({pattern})"], roots=ROOTS, home="/home/lin")
+    assert decide(rules, Mode.BYPASS, READ, ("/w/other", path), READS).kind == "deny"
+    assert decide(rules, Mode.BYPASS, BASH, ("cat x",), READS, (path,)).kind == "deny"
+    asking = parse_rules(ask=[f"Read({pattern})"], roots=ROOTS, home="/home/lin")
+    assert decide(asking, Mode.DEFAULT, READ, (path,), READS).kind == "ask"
+
+
+@pytest.mark.parametrize("pattern", ["caf\u00e9/**", "Keys/**"])
+def test_ux_40_a_rule_that_allows_takes_a_path_at_its_letters(pattern: str) -> None:
+    rules = parse_rules(allow=[f"Write({pattern})"], roots=ROOTS)
+    for path in ("/w/cafe\u0301/a", "/w/keys/a"):
+        assert decide(rules, Mode.DEFAULT, WRITE, (path, f"{ALSO}{path}"), WRITES).kind == "ask"
+
+
+def test_ux_40_another_spelling_of_a_path_is_no_path_outside() -> None:
+    seen = ("/w/Report.txt", f"{ALSO}/w/report.txt")
+    assert decide(Rules(roots=("/w",)), Mode.DEFAULT, READ, seen, READS).kind == "allow"
+    assert (
+        decide(Rules(roots=("/W",)), Mode.ACCEPT_EDITS, WRITE, ("/W/a", f"{ALSO}/w/a"), WRITES).kind
+        == "allow"
+    )
+    assert decide(Rules(roots=("/w",)), Mode.DEFAULT, BASH, ("cat a",), READS, seen).kind == "allow"

@@ -13,7 +13,7 @@ import pytest
 
 from surefoot.core.effects import Effect, overlaps
 from surefoot.core.model import EffectClass, State
-from surefoot.runtime.spelling import compared, with_compared
+from surefoot.runtime.spelling import compared, is_blind, with_compared
 from surefoot.testing.rig import Rig, Setup
 from surefoot.testing.simulation import Simulation, simulate
 from surefoot.testing.world import Behaviour
@@ -45,6 +45,7 @@ def reach(*members: str) -> tuple[str, ...]:
 @pytest.mark.parametrize("name", ["Note.txt", "New.txt", "New/Deep/Ärger.txt", "straße/A"])
 def test_ec_12_every_spelling_on_such_a_disk_is_compared_as_one(blind: Path, name: str) -> None:
     assert compared(f"{blind}/{name}") == f"{blind}/{name.casefold()}"
+    assert is_blind(f"{blind}/{name}")
     for kind in ("path:", "repo:", "db:file", "db:file:"):
         one, other = reach(f"{kind}{blind}/{name}"), reach(f"{kind}{blind}/{name.swapcase()}")
         assert overlaps(one, other), kind
@@ -56,6 +57,7 @@ def test_ec_12_every_spelling_on_such_a_disk_is_compared_as_one(blind: Path, nam
 def test_ec_12_where_case_tells_names_apart_nothing_is_added(telling: Path, name: str) -> None:
     member = f"path:{telling}/{name}"
     assert reach(member) == (member,)
+    assert not is_blind(f"{telling}/{name}")
     assert name == "123" or not overlaps(reach(member), reach(f"path:{telling}/{name.swapcase()}"))
 
 

@@ -310,3 +310,33 @@ def test_ux_38_a_pattern_that_fits_more_than_can_be_looked_at_cannot_be_told(
     assert UNTOLD in SHELL.reads({"command": "cat *"}, world.place)
     monkeypatch.setattr("surefoot.tools.reaching.MOST_ENTRIES", 1)
     assert UNTOLD in SHELL.reads({"command": "grep -R x ."}, world.place)
+
+
+def test_ux_40_what_is_denied_to_be_read_is_neither_copied_nor_moved_to_another_name(world: World) -> None:
+    rules = parse_rules(deny=["Read(**/.env)"], roots=[str(root) for root in world.place.roots])
+    move = file_tool("move")
+    assert move.subjects is not None and move.reads is not None and SHELL.subjects is not None
+    moved = {"source": ".env", "target": "b"}
+    effect = classify(move, moved, world.place)
+    subjects, reads = move.subjects(moved, world.place), move.reads(moved, world.place)
+    assert decide(rules, Mode.ACCEPT_EDITS, move, subjects, effect, reads).kind == "deny"
+    assert SHELL.reads is not None
+    for line in ("cp .env b", "mv .env b", "ln -s .env b", "ln .env b", "tar -cf b .env", "dd if=.env of=b"):
+        said = {"command": line}
+        effect = classify(SHELL, said, world.place)
+        subjects, reads = SHELL.subjects(said, world.place), SHELL.reads(said, world.place)
+        assert decide(rules, Mode.BYPASS, SHELL, subjects, effect, reads).kind == "deny", line
+
+
+def test_ux_40_on_a_disk_that_does_not_tell_case_every_spelling_of_a_file_is_denied(tmp_path: Path) -> None:
+    """Two hard links make a folder look like one of such a disk."""
+    blind = tmp_path.resolve() / "disk"
+    (blind / ".git").mkdir(parents=True)
+    (blind / "key.pem").write_text("x")
+    (blind / "KEY.PEM").hardlink_to(blind / "key.pem")
+    world = World(tmp_path, replace(find_place(blind), home=tmp_path))
+    for name in ("key.pem", "KEY.PEM"):
+        for rule in ("Read(**/*.pem)", "Read(*.PEM)", "Read(Key.pem)"):
+            assert world.verdict(name, tool=file_tool("read"), name="path", deny=[rule]).kind == "deny"
+            assert world.verdict(f"cat {name}", deny=[rule]).kind == "deny"
+        assert world.verdict(f"cat {name}", deny=["Read(other.pem)"]).kind == "allow"

@@ -235,6 +235,7 @@ def _move_tool(seen: SeenFiles, verifier: FilesVerifier, disk: Disk | None) -> T
         aliases=("move_file", "rename", "Move"),
         rule_name="Write",
         subjects=path_subjects("source", "target", follow=False),
+        reads=path_subjects("source", follow=False),  # under its new name it could be read
         verifier=verifier,
         summary=lambda a: f"move {a.get('source')} to {a.get('target')}",
     )

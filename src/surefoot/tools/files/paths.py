@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from surefoot.core.effects import Effect
 from surefoot.core.model import EffectClass
+from surefoot.runtime.permission import ALSO
+from surefoot.runtime.spelling import compared, is_blind
 from surefoot.runtime.tools import Arguments, Place
 from surefoot.verifiers.files import no_ledger_files
 from surefoot.verifiers.sight import FileIds, resolve
@@ -118,6 +120,11 @@ def path_subjects(*names: str, follow: bool = True) -> Callable[[Arguments, Plac
 
     def subjects(arguments: Arguments, place: Place) -> tuple[str, ...]:
         found = (arguments.get(name) or "." for name in names)
-        return tuple(locate(path, place, follow=follow).resolved for path in found if "\0" not in path)
+        return spelled([locate(path, place, follow=follow).resolved for path in found if "\0" not in path])
 
     return subjects
+
+
+def spelled(paths: Sequence[str]) -> tuple[str, ...]:
+    """Real paths, and beside them the one spelling of each that lies where upper and lower case are one."""
+    return tuple(dict.fromkeys((*paths, *(ALSO + compared(path) for path in paths if is_blind(path)))))
