@@ -16,6 +16,7 @@ from surefoot.errors import ProviderNonsense, ProviderUnreachable
 from surefoot.providers.diagnosis import refused_in_reply
 from surefoot.providers.port import Reply, TextDelta, Usage
 from surefoot.providers.sse import Event, LineTooLong, Splitter
+from surefoot.providers.written import is_json, is_truncated
 
 _BODY_BYTES = 64 << 20
 
@@ -62,13 +63,17 @@ class Intake:
         try:
             body = json.loads(bytes(self._body).removeprefix(b"\xef\xbb\xbf"))
         except (ValueError, RecursionError):
+            if is_truncated(bytes(self._body).decode("utf-8", "ignore")):
+                raise incomplete() from None
             nonsense("is not JSON")
         return body if isinstance(body, Mapping) else nonsense("is no JSON object")
 
     def _split(self, chunk: bytes | None) -> list[Event]:
         try:
             return self._splitter.end() if chunk is None else self._splitter.feed(chunk)
-        except UnicodeDecodeError:
+        except UnicodeDecodeError as error:
+            if chunk is None and error.reason == "unexpected end of data":
+                raise incomplete() from None  # broken off inside a character
             nonsense("is not UTF-8")
         except LineTooLong as error:
             nonsense(f"holds {error}")
@@ -113,7 +118,7 @@ class WireDecoder(ABC):
                 self._whole(body)
                 self._count(body)
         else:
-            self._take(rest)
+            self._take(self._finished(rest))
         if self._error is not None:
             raise refused_in_reply(self._error, self._contract)
         if not self._intake.whole and self._events == 0:
@@ -140,6 +145,15 @@ class WireDecoder(ABC):
             self._count(parsed)
             self._ended = self._ended or str(parsed.get("type") or event.name) in self._terminal
         return told
+
+    def _finished(self, rest: list[Event]) -> list[Event]:
+        """The events that the close of the connection completed; one it broke off inside says so (S-08)."""
+        last = rest[-1].data.strip() if rest else None
+        if last is None or last in self._terminal or is_json(last):
+            return rest
+        if self._events or not last or is_truncated(last):
+            raise incomplete()
+        return rest
 
     def _count(self, part: Mapping[str, Any]) -> None:
         for place in self._usage_places:

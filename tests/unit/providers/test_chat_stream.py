@@ -411,7 +411,7 @@ def test_a_whole_body_cut_by_length_runs_nothing() -> None:
     [
         b"<html><body>502</body></html>",
         b"Bad gateway\n\n",
-        b"{",
+        b"{]",
         b"[]",
         b'{"id": 1}',
         b'{"choices": []}',
