@@ -253,3 +253,28 @@ def test_ux_30_tr_44_tr_209_a_result_of_stream_json_is_what_the_model_is_given(
     assert [one["state"] for one in told if one.get("subtype") == "receipt"] == ["started", state]
     ((block,),) = [one["message"]["content"] for one in told if one["type"] == "user"]
     assert words in block["content"] and block["is_error"] is is_error
+
+
+def test_ux_38_ux_43_a_shell_command_that_reads_outside_does_not_run_where_nobody_can_be_asked(
+    world: World,
+) -> None:
+    secret = world.home / "secret"
+    secret.write_text("TOP-SECRET")
+    looks = {"calls": [{"name": "shell", "args": {"command": f"cat {secret}"}}]}
+    world.model_says(looks, DONE)
+    done = world.run("-p", "look", "--output-format", "json")
+    (document,) = lines(done.stdout)
+    (denial,) = document["permission_denials"]
+    assert (denial["tool"], denial["by"], denial["message"]) == (
+        "shell",
+        "nobody",
+        "did not run: nobody to ask",
+    )
+    assert denial["reason"] == f"it reads outside the workspace: {secret.resolve()}"
+    assert "--allowed-tools Read" in done.stderr and done.returncode == 0, "the turn goes on"
+    assert "TOP-SECRET" not in world.run("session", "show", "--json").stdout
+    world.model_says(looks, DONE)
+    (document,) = lines(
+        world.run("-p", "look", "--output-format", "json", "--allowed-tools", "Read(~/secret)").stdout
+    )
+    assert document["permission_denials"] == []

@@ -16,7 +16,7 @@ from surefoot.core.model import Draft, EffectClass, Kind, Mode, Notice
 from surefoot.core.redact import redact
 from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.runtime.live import Looked, Permit, Refused
-from surefoot.runtime.permission import UNTOLD, Rules, Verdict, VerdictKind, decide
+from surefoot.runtime.permission import READ, UNTOLD, Rules, Verdict, VerdictKind, decide
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import LiveAttempt, Place
@@ -179,7 +179,7 @@ class People:
             "reason": verdict.reason,
         }
         if by == "nobody":
-            denial |= {"message": "did not run: nobody to ask", "rule": _rule_for(looked)}
+            denial |= {"message": "did not run: nobody to ask", "rule": _rule_for(looked, verdict)}
         self.denials.append(denial)
         return Permit(False, _refused("permission_denied", by=by, why=verdict.reason))
 
@@ -358,9 +358,13 @@ def _permission_question(
     return Draft(Kind.QUESTION, payload)
 
 
-def _rule_for(looked: Looked) -> str | None:
-    """The name by which a permission rule would allow this tool."""
-    return None if looked.tool is None else looked.tool.rule_name or looked.tool.name
+def _rule_for(looked: Looked, verdict: Verdict) -> str | None:
+    """The name by which a permission rule would allow this call; a line that only reads needs no more than reading."""
+    tool = looked.tool
+    if tool is None:
+        return None
+    only_reads = looked.effect.effect_class is EffectClass.READ_ONLY and tool.reads is not None
+    return READ if only_reads and verdict.rule is None else tool.rule_name or tool.name
 
 
 def _only_looks(looked: Looked) -> bool:
