@@ -127,7 +127,7 @@ def tool_table(settings: Settings, *, directory: Path) -> list[dict[str, Any]]:
 
 
 def unmatched(settings: Settings, *, directory: Path) -> list[str]:
-    """Permission rules and names of `--tools` that mean no tool, each with the nearest name (UX-25).
+    """Permission rules and named tools of `--tools` and of endpoints that mean no tool, with the nearest name (UX-25).
 
     A rule for an MCP server is left alone: its tools are known when it is started. Raises `SettingsError` for a rule
     that cannot be read.
@@ -136,7 +136,8 @@ def unmatched(settings: Settings, *, directory: Path) -> list[str]:
     said = {"allow": permissions.allow, "ask": permissions.ask, "deny": permissions.deny}
     rules = [(kind, parse_rule(text)) for kind, texts in said.items() for text in texts]
     asked = settings.offered_tools or ()
-    if not rules and not asked:
+    offered = _offered_by_endpoints(settings)
+    if not rules and not asked and not offered:
         return []
     every = dataclasses.replace(settings, values={**settings.values, "tools.http.offered": True})
     tools = declared(every, directory)
@@ -147,11 +148,23 @@ def unmatched(settings: Settings, *, directory: Path) -> list[str]:
         for kind, rule in rules
         if not rule.name.startswith(("mcp__", *UNLISTED)) and not any(speaks_of(rule, tool) for tool in tools)
     ]
+    told += [f"--tools: {name!r} means no tool{_near(name, names)}" for name in _unknown(asked, names)]
     return told + [
-        f"--tools: {name!r} means no tool{_near(name, names)}"
-        for name in asked
-        if name not in names and not name.startswith("mcp__")
+        f"{place} names {name!r}, which is no tool{_near(name, names)}"
+        for place, given in offered.items()
+        for name in _unknown(given, names)
     ]
+
+
+def _unknown(given: Iterable[str], names: Sequence[str]) -> list[str]:
+    return [name for name in given if name not in names and not name.startswith("mcp__")]
+
+
+def _offered_by_endpoints(settings: Settings) -> dict[str, Sequence[str]]:
+    """What the owner's own lines offer the models of endpoints, by the place of each line."""
+    found = {f"endpoints.{name}.tools": one.tools for name, one in settings.endpoints.items() if one.tools}
+    written = {path: settings.origins[path].where for path in found if path in settings.origins}
+    return {f"{path} ({where})": found[path] for path, where in written.items() if where}
 
 
 def _origin(settings: Settings, kind: str) -> str:

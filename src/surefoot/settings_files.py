@@ -116,7 +116,7 @@ def read_settings(file: Path) -> list[Found]:
         SettingsError: it cannot be read or is no TOML; names file and line.
     """
     try:
-        text = file.read_bytes().decode("utf-8")
+        text = file.read_bytes().decode("utf-8-sig")  # some editors begin a file with a byte order mark
     except (FileNotFoundError, NotADirectoryError):
         return []
     except OSError as error:

@@ -220,7 +220,7 @@ def _files(directories: tuple[Path, ...]) -> Mapping[str, Mapping[str, Any]]:
 def read_file(path: Path) -> Mapping[str, Any]:
     """Read one contract file into dotted keys, refusing whatever this version does not know (WC-1)."""
     try:
-        parsed = tomllib.loads(path.read_text(encoding="utf-8"))
+        parsed = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"contract file {str(path)!r} cannot be read: {error}.") from None
     return checked(parsed, str(path))

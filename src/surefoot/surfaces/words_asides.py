@@ -79,6 +79,14 @@ WARNINGS: Mapping[str, tuple[str, str]] = {
         "--tools：{name} 不是工具，见 surefoot tools",
         "--tools：{name} 不是工具，見 surefoot tools",
     ),
+    "{where} names {name}, which is no tool; did you mean {near}?": (
+        "{where} 写的 {name} 不是工具，你是想写 {near} 吗？",
+        "{where} 寫的 {name} 不是工具，你是想寫 {near} 嗎？",
+    ),
+    "{where} names {name}, which is no tool; see surefoot tools": (
+        "{where} 写的 {name} 不是工具，见 surefoot tools",
+        "{where} 寫的 {name} 不是工具，見 surefoot tools",
+    ),
 }
 """What is told of settings that do not hold."""
 

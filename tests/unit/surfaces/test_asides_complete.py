@@ -220,6 +220,7 @@ WHOLE_BELOW = {
     "; see surefoot tools",
     "{}: the rule {} means no tool{}",
     "--tools: {} means no tool{}",
+    "{} names {}, which is no tool{}",
     "alias {} of {} is a tool of its own ({}, {})",
 }
 """Sentences with parts; the whole ones that come of them are told in a test below."""
@@ -262,6 +263,8 @@ def test_ux_11_everything_that_a_verifier_sees_has_a_row() -> None:
         "permissions.allow (/a/c.toml:3): the rule 'Red' means no tool; did you mean Read?",
         "--tools: 'rad' means no tool; did you mean read?",
         "--tools: 'zzz' means no tool; see surefoot tools",
+        "endpoints.w.tools (/a/c.toml:3) names 'rad', which is no tool; did you mean read?",
+        "endpoints.w.tools (/a/c.toml:3) names 'zzz', which is no tool; see surefoot tools",
         "alias a of b is a tool of its own (b: UNKNOWN, c: READ_ONLY)",
         "settings: 1 warning",
         "settings: 3 warnings",

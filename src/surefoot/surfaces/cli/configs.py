@@ -109,7 +109,7 @@ def set_(name: str, value: str) -> None:
         raise UsageError(f"{name} = {value}: expected {wrong}.", next_command="surefoot config show --origin")
     file = places(os.environ).settings_file
     read_settings(file)  # what is wrong with it is said of the file as it stands
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
+    before = file.read_text(encoding="utf-8-sig") if file.exists() else ""
     try:
         after = with_value(before, name, meant)
     except ValueError:

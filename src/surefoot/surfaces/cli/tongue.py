@@ -51,7 +51,7 @@ def _files(environ: Mapping[str, str]) -> tuple[tuple[Path, ...], Path]:
 def _written(file: Path) -> str:
     """The language that a settings file names, outside of all its tables; empty when it names none."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError):
         return ""
     head = _TABLE.split(text, maxsplit=1)[0]

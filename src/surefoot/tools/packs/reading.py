@@ -130,7 +130,7 @@ def read_pack(content: bytes, *, where: str, source: str = "owner") -> Pack:
     if len(content) > PACK_BYTES:
         raise SettingsError(f"The pack {where} is larger than {PACK_BYTES} bytes.")
     try:
-        table = tomllib.loads(content.decode("utf-8"))
+        table = tomllib.loads(content.decode("utf-8-sig"))
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise SettingsError(f"The pack {where} is no TOML: {error}.") from None
     return _Reader(where, source).pack(table)
