@@ -34,6 +34,8 @@ def test_case_a32_ux_161_a_host_that_was_killed_three_times_is_not_resumed_unatt
         assert decided.returncode == 0, decided.stderr
     refused = world.run("-c", "-p", "go on", "--output-format", "json", *FREE)
     assert refused.returncode == 4 and bodies(world) == 3
+    told_deaths = [line for line in refused.stderr.splitlines() if "died during: echo body" in line]
+    assert [f"sleep 600 # {n} (att_" in line for n, line in enumerate(told_deaths)] == [True] * 3
     assert json.loads(refused.stdout.splitlines()[-1])["subtype"] == "error_question_unanswered"
 
 

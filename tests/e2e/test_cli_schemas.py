@@ -138,6 +138,7 @@ def test_ux_32_every_line_of_a_run_is_true_to_the_schema_that_config_prints(
                 "changes",
                 "will_ask_again",
                 "will_run_approved",
+                "deaths",
                 "searches",
             ):
                 left = {key: value for key, value in one.items() if key != field}

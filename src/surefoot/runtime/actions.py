@@ -37,6 +37,7 @@ from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.ledger.port import NotAppended
 from surefoot.runtime.barrier import Barrier
 from surefoot.runtime.choices import Choices
+from surefoot.runtime.deaths import Death, deaths_since
 from surefoot.runtime.inside import inside_tool_body
 from surefoot.runtime.inspection import inspect
 from surefoot.runtime.policies import Policies
@@ -46,8 +47,6 @@ from surefoot.runtime.resuming import Resuming
 from surefoot.runtime.retrying import Retrying, effect_of
 from surefoot.runtime.session import Session
 from surefoot.runtime.standing import Policy, Standing
-
-DEATHS_WINDOW = 1024
 
 
 class Actions:
@@ -78,8 +77,8 @@ class Actions:
         )
         self._supervision = supervision
         self._limits = limits
-        self.deaths = 0
-        """How many owners of this session died lately; three stop an unattended resume (UX-161)."""
+        self.deaths: tuple[Death, ...] = ()
+        """The owners of this session that died lately; three stop an unattended resume (UX-161)."""
         self._owed: LedgerError | None = None
         """Why reconciliation could not be written yet; until it is, nothing runs and nothing is decided."""
         self._parked: dict[str, tuple[Mapping[str, Any], Caller]] = {}
@@ -96,7 +95,8 @@ class Actions:
         """
         try:
             self.reconciled = await reconcile(self.session, self._supervision)
-            self.deaths = await self._count_deaths()
+            since = self.session.scheduler.now_ms() - int(self._limits.owner_deaths_seconds * 1000)
+            self.deaths = await deaths_since(self.session, since)
         except LedgerError as error:
             self._owed = error
             self.notify(Notice("not_reconciled", {"cause": error.message}))
@@ -126,18 +126,6 @@ class Actions:
             if (today.effect_class, set(today.reach)) != (stored.effect_class, set(stored.reach)):
                 now = {"class": today.effect_class.value, "reach": list(today.reach)}
                 self.session.book.judge_by_today(receipt.attempt_id, now)
-
-    async def _count_deaths(self) -> int:
-        """Owners of this session that died within the last minutes (TR-56), by the turns they left."""
-        after = max(0, self.session.position - DEATHS_WINDOW)
-        since = self.session.scheduler.now_ms() - int(self._limits.owner_deaths_seconds * 1000)
-        entries = await self.session.ledger.read(self.session.session_id, after=after)
-        return sum(
-            entry.kind == Kind.TURN
-            and entry.payload.get("cause") == "runtime_restart"
-            and entry.at_ms >= since
-            for entry in entries
-        )
 
     # Resuming ---------------------------------------------------------------------------------
 

@@ -160,7 +160,8 @@ class Controller:
             "willRunApproved": named(self.actions.resuming.approved()),
             "changes": self.equipment.changes(),
             "background": self.actions.background(),
-            "ownerDeaths": self.actions.deaths,
+            "ownerDeaths": len(self.actions.deaths),
+            "deaths": [one.to_json() for one in self.actions.deaths],
         }
 
     # Turns ------------------------------------------------------------------------------------

@@ -32,8 +32,6 @@ from surefoot.ledger.port import NotAppended
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import NEVER_RAN, Outcome
 
-QUESTION_WINDOW = 1024
-
 
 @dataclass(frozen=True, slots=True)
 class Judged:
@@ -175,9 +173,9 @@ async def _withdrawn(session: Session, receipt: Receipt, judged: Draft) -> list[
 
     In any other turn the question stays open, and is shown again when somebody goes on.
     """
-    after = max(0, session.position - QUESTION_WINDOW)
     asked, verdict = None, None
-    for entry in await session.ledger.read(session.session_id, after=after):
+    kinds = (Kind.QUESTION.value, Kind.APPROVAL.value)  # it may have been asked long before its turn ended
+    for entry in await session.ledger.read(session.session_id, kinds=kinds):
         if entry.payload.get("attemptId") != receipt.attempt_id:
             continue
         if entry.kind == Kind.QUESTION and entry.payload.get("permission"):

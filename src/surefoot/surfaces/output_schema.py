@@ -58,7 +58,12 @@ def _lines() -> dict[str, Schema]:
         "system_init": object_of(_init()),
         "system_resume": object_of(
             _resume(),
-            {"changes": list_of({}), "will_ask_again": list_of(_ANY), "will_run_approved": list_of(_ANY)},
+            {
+                "changes": list_of({}),
+                "will_ask_again": list_of(_ANY),
+                "will_run_approved": list_of(_ANY),
+                "deaths": list_of(_ANY),
+            },
         ),
         "system_receipt": object_of(_receipt()),
         "system_outcome_unknown": object_of({"card": card}),

@@ -231,6 +231,7 @@ def resume_document(facts: Mapping[str, Any], session_id: str) -> dict[str, Any]
         "will_run_approved": list(facts.get("willRunApproved") or ()),
         "background": list(facts.get("background") or ()),
         "owner_deaths": facts.get("ownerDeaths", 0),
+        "deaths": list(facts.get("deaths") or ()),
     }
 
 

@@ -419,6 +419,15 @@ def resume_line(name: str, settled: int, open_calls: int, language: str) -> str:
     return say("resumed", language, name=clean(name), settled=settled, open=open_calls)
 
 
+def death_lines(deaths: Sequence[Mapping[str, Any]], language: str) -> list[str]:
+    """The calls that each dead owner of a session was in, a line each (UX-161)."""
+    lines = []
+    for death in deaths:
+        calls = ", ".join(f"{summary(one)} ({short_id(one['attemptId'])})" for one in death["calls"])
+        lines.append(say("died_in", language, calls=calls) if calls else say("died_in_none", language))
+    return lines
+
+
 def rerun_line(calls: Sequence[Mapping[str, Any]], language: str) -> str | None:
     """What a Continue would run again, or None (UX-50)."""
     if not calls:

@@ -1,7 +1,7 @@
 """The words of what came after a start in three languages, as data. Pure.
 
 Owns: how a call that is settled or decided is told on its card, how a living process and the choices about it are
-told (UX-78). Does not own: the other
+told (UX-78), and what a session's dead owners were in (UX-161). Does not own: the other
 sentences (`words_table`, which takes these in).
 """
 
@@ -20,6 +20,16 @@ LEFT: Mapping[str, tuple[str, str, str]] = {
     "choice_adopt": ("attach", "接上", "接上"),
     "choice_kill": ("stop it", "停止它", "停止它"),
     "choice_leave": ("leave it", "保留它", "保留它"),
+    "died_in": (
+        "  died during: {calls}",
+        "  终止时正在执行：{calls}",
+        "  終止時正在執行：{calls}",
+    ),
+    "died_in_none": (
+        "  died while no call ran",
+        "  终止时没有调用在执行",
+        "  終止時沒有呼叫在執行",
+    ),
     "process_adopt": (
         "The processes of {attempt} have ended, and what their record says is written.",
         "{attempt} 的进程已结束，其记录所述已写入。",

@@ -11,6 +11,7 @@ import pytest
 
 from surefoot.core.model import Draft, EffectClass, ExecutorState, Kind, Receipt, State
 from surefoot.errors import LedgerError, OutcomeUnknown
+from surefoot.runtime import deaths
 from surefoot.runtime.reconcile import Judged, NoSupervision
 from surefoot.testing.played import PlayedModel
 from surefoot.testing.rig import Crew, Rig, Setup
@@ -392,12 +393,34 @@ def test_tr_179_tr_116_a_turn_is_recovering_while_its_calls_are_run_again_and_an
     play(main)
 
 
+def test_tr_56_ux_161_a_death_is_counted_however_much_was_written_since_and_names_its_call(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(deaths, "WINDOW", 3)
+
+    async def main(sim: Simulation) -> None:
+        rig = Rig(sim)
+        first = await died_in_a_read(rig, Behaviour(seconds_before=9))
+        heir = await rig.own(Setup(tools=[rig.world.tool("look", READ)], steps=[{"text": "done"}] * 3))
+        for _ in range(3):
+            await heir.turn()
+        died_in = next(iter(first.session.book)).attempt_id
+        (told,) = await deaths.deaths_since(heir.session, 0)
+        assert told.attempts == (died_in,)
+        assert heir.controller.resume()["deaths"] == [told.to_json()]
+        assert heir.controller.resume()["ownerDeaths"] == 1
+        later = told.found_at_ms + 1
+        assert await deaths.deaths_since(heir.session, later) == ()
+
+    play(main)
+
+
 def test_tr_179_tr_55_an_owner_that_dies_in_a_retry_died_in_the_recovering_turn_and_is_counted() -> None:
     async def main(sim: Simulation) -> None:
         rig, slow = Rig(sim), Behaviour(seconds_before=9)
         await died_in_a_read(rig, slow)
         second = await rig.own(Setup(tools=[rig.world.tool("look", READ, behaviour=slow)]))
-        assert second.actions.deaths == 1
+        assert len(second.actions.deaths) == 1
         going = asyncio.ensure_future(second.do(second.controller.go_on()))
         await asyncio.sleep(1)
         assert second.process is not None
@@ -406,7 +429,7 @@ def test_tr_179_tr_55_an_owner_that_dies_in_a_retry_died_in_the_recovering_turn_
         third = await rig.own(Setup(tools=[rig.world.tool("look", READ)]))
         statuses = [one.payload["status"] for one in await third.entries(Kind.TURN)]
         assert statuses == ["queued", "running", "interrupted", "recovering", "interrupted"]
-        assert third.actions.deaths == 2, "the owner that died in it is counted (UX-161)"
+        assert len(third.actions.deaths) == 2, "the owner that died in it is counted (UX-161)"
         handed = [one.payload["attempts"] for one in await third.entries(Kind.HAND_OFF)]
         assert len(handed) == 2 and handed[1] == [one.attempt_id for one in third.session.book][1:]
 

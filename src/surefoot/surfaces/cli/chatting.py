@@ -460,6 +460,7 @@ async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) 
         when = f"  {say('strip_died', look.language, time=view.local_time(died[-1]))}" if died else ""
         lines.append(strip + when)
     lines += _background(facts.get("background") or (), look)
+        lines += view.death_lines(facts["deaths"], look.language)
     _write(look, lines)
     again = view.rerun_line(facts["willRunAgain"], look.language)
     asked = view.reask_line(facts["willAskAgain"], look.language)

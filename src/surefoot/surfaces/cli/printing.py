@@ -159,7 +159,7 @@ class _Run:
         self._line(verdict.resume_document(resumed, self.tally.session_id or ""))
         self._say_resumed(resumed)
         if resumed["ownerDeaths"] >= self.wish.settings.limits["owner_deaths"]:
-            self._say_crash_loop(resumed["ownerDeaths"])
+            self._say_crash_loop(resumed["deaths"])
             return False
         await opened.controller.actions.look(far=True)
         await opened.controller.actions.retry_by_policy()
@@ -168,12 +168,13 @@ class _Run:
         await opened.controller.actions.carry_out()
         return True
 
-    def _say_crash_loop(self, deaths: int) -> None:
-        """Its owners died again and again: nothing runs unattended (UX-161)."""
+    def _say_crash_loop(self, deaths: Sequence[Mapping[str, Any]]) -> None:
+        """Its owners died again and again: nothing runs unattended, and each death is told (UX-161)."""
         minutes = round(self.wish.settings.limits["owner_deaths_seconds"] / 60)
-        told = say("crash_loop", self.wish.look.language, n=deaths, minutes=minutes)
+        language = self.wish.look.language
+        told = say("crash_loop", language, n=len(deaths), minutes=minutes)
         self.ending = replace(self.ending, question_unanswered=True, reason=told)
-        complain([told])
+        complain([told, *view.death_lines(deaths, language)])
 
     def _say_resumed(self, resumed: dict[str, Any]) -> None:
         """The lines of a resume are printed before anything goes on (UX-50)."""

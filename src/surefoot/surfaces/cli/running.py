@@ -11,7 +11,7 @@ import asyncio
 import getpass
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -294,8 +294,16 @@ class Desk:
         }
 
     async def go_on(self) -> Any:
+            "deaths": [{**one, "calls": self._calls(one["attempts"])} for one in facts["deaths"]],
         """A person's Continue: far looks, safe retries, then the model (UX-50)."""
         return await self.controller.go_on()
+    def _calls(self, attempts: Iterable[str]) -> list[dict[str, Any]]:
+        """What these attempts did, of those that began."""
+        found = [self.controller.session.book.get(one) for one in attempts]
+        return [
+            _again(receipt) for receipt in found if receipt is not None and receipt.started_at is not None
+        ]
+
 
 
 def _again(receipt: Any) -> dict[str, Any]:
