@@ -117,7 +117,10 @@ class App:
         session = await self._own(session_id, is_new=new, take_over=take_over)
         hooks = SettingsHooks(self.settings.hooks, self.place, session.session_id)
         barrier, people, actions = self._around(session, hooks)
-        controller = Controller(session, barrier, people, await self.ready(), actions)
+        model = await self.ready()
+        if isinstance(model, EndpointModel):
+            model.offers = people.offered_of(barrier.registry)
+        controller = Controller(session, barrier, people, model, actions)
         if self.settings.hooks:
             hooks.mode, hooks.notify = lambda: people.mode.value, controller.notify
             controller.events.listener = hooks

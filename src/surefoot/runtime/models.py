@@ -150,6 +150,8 @@ class EndpointModel:
         self._wire = wire
         self._system = system
         self._tools = tuple(tools)
+        self.offers: Callable[[str], bool] = lambda name: True
+        """Which of the tools a request offers now; a mode may offer fewer (UX-38)."""
         self._effort = effort
         self._max_output_tokens = max_output_tokens
         beta = any(name.lower() == "anthropic-beta" for name in endpoint.headers)
@@ -174,7 +176,7 @@ class EndpointModel:
             model=self.endpoint.model,
             system=self._system,
             messages=messages,
-            tools=self._tools,
+            tools=tuple(tool for tool in self._tools if self.offers(tool.name)),
             stream=True,
             max_output_tokens=self._max_output_tokens,
             effort=self._effort,

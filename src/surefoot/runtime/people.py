@@ -16,10 +16,10 @@ from surefoot.core.model import Draft, EffectClass, Kind, Mode, Notice
 from surefoot.core.redact import redact
 from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.runtime.live import Looked, Permit, Refused
-from surefoot.runtime.permission import READ, UNTOLD, Rules, Verdict, VerdictKind, decide
+from surefoot.runtime.permission import READ, UNTOLD, Rules, Verdict, VerdictKind, decide, may_be_reader
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
-from surefoot.runtime.tools import LiveAttempt, Place
+from surefoot.runtime.tools import LiveAttempt, Place, Registry
 
 T = TypeVar("T")
 Grant = tuple[str, tuple[str, ...] | None, tuple[str, ...], str]
@@ -117,6 +117,11 @@ class People:
     def waiting(self) -> bool:
         """Whether a person is being asked something now."""
         return bool(self._pending)
+
+    def offered_of(self, registry: Registry) -> Callable[[str], bool]:
+        """Tells by its name whether a tool is offered under the mode of the moment; a call is decided by itself."""
+        readers = {tool.name for tool in registry if may_be_reader(tool)}
+        return lambda name: self.mode is not Mode.PLAN or name in readers
 
     # Permissions ------------------------------------------------------------------------------
 

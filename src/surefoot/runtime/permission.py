@@ -283,6 +283,13 @@ def _in_bypass(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> Verd
     return Verdict(VerdictKind.ALLOW, None, "mode bypassPermissions")
 
 
+def may_be_reader(tool: Tool) -> bool:
+    """Whether a call of this tool can be a proven reader, by its class or by what its arguments say (UX-38)."""
+    if isinstance(tool.effect, Effect):
+        return tool.effect.interaction or tool.effect.effect_class is EffectClass.READ_ONLY
+    return tool.rule_name not in EDITS
+
+
 def _inside(rules: Rules, tool: Tool, subjects: Sequence[str] | None) -> bool:
     """Whether every path of a file tool lies in the workspace; other tools have no paths to compare."""
     if tool.rule_name not in FILE_TOOLS or not rules.roots:

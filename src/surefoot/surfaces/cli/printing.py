@@ -338,7 +338,7 @@ class _Run:
 
     def _init(self, controller: Any) -> dict[str, Any]:
         settings = self.wish.settings
-        chosen = settings.chosen()
+        chosen, registry = settings.chosen(), controller.barrier.registry
         return {
             "type": "system",
             "subtype": "init",
@@ -346,7 +346,7 @@ class _Run:
             "model": chosen.model,
             "endpoint": chosen.endpoint.name,
             "cwd": str(self.wish.directory),
-            "tools": [tool.name for tool in controller.barrier.registry],
+            "tools": list(filter(controller.people.offered_of(registry), registry.names())),
             "mcp_servers": [],
             "permission_mode": settings.permissions.mode,
             "barrier": settings.recovery.barrier,
