@@ -67,10 +67,10 @@ def charge(amount: int) -> dict:
     with open("effects", "a") as effects:
         effects.write("charged\\n")
     begun.set()
-    go_on.wait(30)
+    go_on.wait(90)
     return {"charged": amount}
 async def until(holds):
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(90):
         while not holds():
             await asyncio.sleep(0.005)
 async def main():

@@ -47,7 +47,7 @@ async def test_ec_57_a_broken_stream_of_http_2_after_the_act_is_unknown(
 ) -> None:
     acted: list[int] = []
     far = Listener(http2(answer, lambda: acted.append(1)))
-    outcome = await run(f"curl -sS -m 5 --http2-prior-knowledge -d a=1 http://127.0.0.1:{far.port}/x")
+    outcome = await run(f"curl -sS -m 60 --http2-prior-knowledge -d a=1 http://127.0.0.1:{far.port}/x")
     far.close()
     assert acted == [1]
     assert code_of(outcome) == code and code in TABLE["curl"]
@@ -58,7 +58,7 @@ async def test_ec_57_an_upload_whose_line_breaks_under_it_is_unknown(run: Run, t
     (tmp_path / "work" / "big").write_bytes(bytes(20_000_000))
     took: list[bytes] = []
     far = Listener(ftp(took.append))
-    outcome = await run(f"python3 -c pass; curl -sS -m 10 -T big ftp://127.0.0.1:{far.port}/x")
+    outcome = await run(f"python3 -c pass; curl -sS -m 60 -T big ftp://127.0.0.1:{far.port}/x")
     far.close()
     assert took and code_of(outcome) == 55 and 55 in TABLE["curl"]
     assert (outcome.state, outcome.reason) == LOST
@@ -77,7 +77,7 @@ async def test_ec_57_an_answer_that_breaks_the_protocol_after_the_act_is_unknown
 
     far = Listener(talk)
     if client == "wget":
-        asks = "wget -q -t 1 -T 5 --user=lin --password=x --post-data=a -O /dev/null"
+        asks = "wget -q -t 1 -T 60 --user=lin --password=x --post-data=a -O /dev/null"
         outcome = await run(f"{asks} http://127.0.0.1:{far.port}/x")
         assert acted and code_of(outcome) == 7 and 7 in TABLE["wget"]
         assert (outcome.state, outcome.reason) == LOST
@@ -156,7 +156,10 @@ async def test_ec_57_a_transfer_whose_daemon_takes_it_and_is_not_heard_of_again_
     (tmp_path / "work" / "a").write_bytes(os.urandom(100_000))
     daemon = rsync_daemon(folder)
     far = Listener(between(daemon.port, lambda: (folder / "m" / "a").exists(), way))
-    outcome = await run(f"rsync --timeout=1 a rsync://127.0.0.1:{far.port}/m/")
+    line = f"rsync --timeout={1 if way == 'stall' else 60} a rsync://127.0.0.1:{far.port}/m/"
+    outcome = await run(line)
+    while way == "stall" and not (folder / "m" / "a").exists():  # its one second was over before it had sent
+        outcome = await run(line)
     far.close()
     daemon.close()
     assert (folder / "m" / "a").stat().st_size == 100_000

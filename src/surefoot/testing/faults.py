@@ -83,7 +83,7 @@ class Seams:
 
 def _wait_for_the_gate() -> None:
     """Stop between commits, as a terminal's stop does: a gate that a stopped process holds holds everybody."""
-    ends = time.monotonic() + 5
+    ends = time.monotonic() + 90
     while is_gate_held() and time.monotonic() < ends:
         time.sleep(0.0005)
 

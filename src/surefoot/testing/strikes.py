@@ -108,8 +108,8 @@ class Faults:
                 self._tasks.append(task)
 
         self._loop.call_soon_threadsafe(begin, context=contextvars.Context())
-        if not pressed.wait(20):
-            raise TimeoutError("the press was not answered within 20 s")
+        if not pressed.wait(90):
+            raise TimeoutError("the press was not answered within 90 s")
 
     async def waits(self, work: Coroutine[Any, Any, Any]) -> Any:
         """Await something as a surface does; None when it was given up."""
@@ -117,10 +117,10 @@ class Faults:
         await asyncio.wait({self.waited_for})
         if not self.waited_for.cancelled():
             return self.waited_for.result()
-        until = self._loop.time() + 20
+        until = self._loop.time() + 90
         while self.controller is not None and self.controller.state not in ("idle", "closed"):
             if self._loop.time() > until:
-                raise TimeoutError("the turn nobody waits for has not ended within 20 s")
+                raise TimeoutError("the turn nobody waits for has not ended within 90 s")
             await asyncio.wait({self._loop.create_future()}, timeout=0.005)
         return None
 
