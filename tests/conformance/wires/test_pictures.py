@@ -58,12 +58,14 @@ def shown(peer: Peer, body: dict[str, Any]) -> list[str]:
 
 
 TABLE = [
-    (CHAT, []),
-    (RESPONSES, []),
+    (Peer("chat", "compat", "compat/chat"), []),
+    (Peer("responses", "compat", "compat/responses"), []),
+    (CHAT, ["user"] * 2),
+    (RESPONSES, ["function_call_output"] * 2),
+    (under(CHAT, "none"), []),
+    (under(RESPONSES, "none"), []),
     (under(MESSAGES, "none"), []),
     (MESSAGES, ["user:tool_result"] * 2),
-    (under(RESPONSES, "inline"), ["function_call_output"] * 2),
-    (under(CHAT, "user_after"), ["user"] * 2),
     (under(RESPONSES, "user_after"), ["user"] * 2),
     (under(MESSAGES, "user_after"), ["user"] * 2),
 ]
@@ -72,7 +74,7 @@ TABLE = [
 @pytest.mark.parametrize(
     ("peer", "places"),
     TABLE,
-    ids=[f"{one.wire}-{one.declared.get('content.result_media')}" for one, _ in TABLE],
+    ids=[f"{one.contract} {one.declared.get('content.result_media', 'as shipped')}" for one, _ in TABLE],
 )
 async def test_case_t06_oc_07_s_34_a_picture_is_told_in_words_and_shown_where_the_contract_says(
     peer: Peer, places: list[str], tmp_path: Path
