@@ -233,7 +233,8 @@ class Shelf:
         self._changed: dict[str, None] = {}
         self._again: dict[str, None] = {}
         self._more_calls = 0
-        self._rest: Callable[[], Shelf] | None = None
+        self.rest: Callable[[], Shelf] | None = None
+        """What fetches everything that was laid away; None when nothing of it is missing here."""
         self._related: frozenset[str] = frozenset()
         self._gapless = 0
 
@@ -264,7 +265,7 @@ class Shelf:
         """What is on the shelf is a part of `whole`."""
         at_hand, self._rank = self._rank, {attempt: place for place, attempt in enumerate(whole.ids)}
         self._more_calls = whole.calls - len(self._by_call)
-        self._rest = whole.rest
+        self.rest = whole.rest
         self._related = frozenset((*self._open, *self._unsettled, *self._resolved))
         self._gapless = len(whole.ids)
         while self._gapless and whole.ids[self._gapless - 1] in at_hand:
@@ -272,9 +273,9 @@ class Shelf:
 
     def _whole(self) -> None:
         """Fetch what is not at hand. What has been folded or read here stays as it is."""
-        if self._rest is None:
+        if self.rest is None:
             return
-        whole, self._rest, self._more_calls = self._rest(), None, 0
+        whole, self.rest, self._more_calls = self.rest(), None, 0
         here, ranked = self._by_attempt, self._rank
         call_of = {one: call for call, attempts in self._by_call.items() for one in attempts}
         parent_of = {one: parent for parent, attempts in self._children.items() for one in attempts}
@@ -337,7 +338,7 @@ class Shelf:
     def get(self, attempt_id: str) -> Receipt | None:
         """The receipt of an attempt, or None."""
         found = self._by_attempt.get(attempt_id)
-        if found is None and self._rest is not None and attempt_id in self._rank:
+        if found is None and self.rest is not None and attempt_id in self._rank:
             self._whole()
             return self._by_attempt.get(attempt_id)
         return found

@@ -8,9 +8,10 @@ owner is dead (`owners`), gate and threads (`sqlite`).
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any
 
 from surefoot.core.lifecycle import Book
@@ -59,8 +60,6 @@ class Loaded:
     folded: Folded
     position: int
     head: bytes
-    heads: dict[int, bytes] = field(default_factory=dict)
-    """Heads by position, kept while a claim compares them with the witness."""
     loss_told: str | None = None
     """What an earlier claim said of a lost tail, while nothing has been noted about it since."""
 
@@ -98,46 +97,56 @@ def known_of(row: Sequence[object]) -> Known:
 
 
 def load(database: Database, number: int, session_id: str, *, checked: bool) -> Loaded:
-    """Read a session whole: its chain when `checked`, its book from derived rows where they hold.
+    """Read a session: its chain when `checked`, its book from derived rows where they hold.
+
+    A checked one has an owner soon, who is shown what is open: the receipts of settled calls are read when
+    somebody asks for them, by a connection of their own.
 
     Raises:
         LedgerDamaged: the chain does not hold.
     """
     with without_collecting():
-        return _load(database, number, session_id, checked=checked)
+        return (_checked if checked else _load)(database, number, session_id)
 
 
-def _load(database: Database, number: int, session_id: str, *, checked: bool) -> Loaded:
+def _checked(database: Database, number: int, session_id: str) -> Loaded:
+    start, loss = number << POSITION_BITS, _Loss()
+    with database.snapshot() as stream:
+        listed = database.rows("listing_of", number)
+        upto = int(listed[0][0]) if listed else 0
+        # What derived rows stand for is only looked at on its way past, because keeping it takes as long again.
+        rows = loss.noted(stream("chain_upto", start, start + upto))
+        head, position, broken = check(genesis(session_id), 0, rows)
+        folded = None
+        if broken is None and listed and (position, head) == listed[0][:2]:
+            rest = cache(partial(_rest_aside, database, number, session_id, listed))
+            folded = _shelf(database, number, listed[0], rest)
+        tail: list[ChainRow] = database.rows("chain_after", start + position)
+        before = database.rows("entries_after", start, position) if folded is None and position else []
+    if broken is None:
+        head, position, broken = check(head, position, loss.noted(tail))
+    if broken is not None:
+        raise damaged(session_id, broken)
+    if folded is None:
+        folded = fold_stored(Folded(Book(), Listed()), session_id, map(stored_of, before))
+    fold_stored(folded, session_id, map(_stored, tail))
+    return Loaded(folded, position, head, loss.told)
+
+
+def _load(database: Database, number: int, session_id: str) -> Loaded:
     start = number << POSITION_BITS
     with database.snapshot():
-        listed_rows = database.rows("listing_of", number)
-        receipts = database.rows("receipts_of", number) if listed_rows else []
-        if checked:
-            chain: list[ChainRow] = database.rows("chain_after", start)
-            tail: list[tuple[Any, ...]] = []
-        else:
-            chain = []
-            upto = int(listed_rows[0][0]) if listed_rows else 0
-            tail = database.rows("entries_after", start + upto, -1)
-            before = database.rows("head_at", start + upto)
-    heads: dict[int, bytes] = {}
-    if checked:
-        head, position, broken = check(genesis(session_id), 0, chain)
-        if broken is not None:
-            raise damaged(session_id, broken)
-        heads = {place: row[4] for place, row in enumerate(chain, 1)}  # no position is missing
-    else:
-        heads = {upto: before[0][0]} if before else {}
-    folded = _shelf(listed_rows, receipts, heads)
+        listed = database.rows("listing_of", number)
+        upto = int(listed[0][0]) if listed else 0
+        before = database.rows("head_at", start + upto) if listed else []
+        receipts = database.rows("receipts_of", number) if before else []
+        tail = database.rows("entries_after", start + upto, -1)
+    folded = shelved(listed[0], receipts) if before and before[0][0] == listed[0][1] else None
     if folded is None:
         folded = Folded(Book(), Listed())
-        if not checked and upto:
+        if upto:
             tail = database.rows("entries_after", start, -1)
-    if checked:
-        rest = chain[folded.listed.upto :]
-        fold_stored(folded, session_id, map(_stored, rest))
-        return Loaded(folded, position, head, heads, _loss(chain))
-    last = bytes(tail[-1][5]) if tail else heads.get(folded.listed.upto, genesis(session_id))
+    last = bytes(tail[-1][5] if tail else before[0][0] if before else genesis(session_id))
     fold_stored(folded, session_id, map(stored_of, tail))
     return Loaded(folded, folded.listed.upto, last)
 
@@ -159,7 +168,7 @@ def skim(database: Database, number: int, session_id: str) -> Loaded:
                 folded = partly_shelved(database, number, listed_rows[0], rest)
             tail = database.rows("entries_after", start + upto, -1) if folded is not None else []
         if folded is None:
-            return _load(database, number, session_id, checked=False)
+            return _load(database, number, session_id)
         fold_stored(folded, session_id, map(stored_of, tail))
     return Loaded(folded, folded.listed.upto, bytes(tail[-1][5] if tail else before[0][0]))
 
@@ -173,8 +182,17 @@ def _rest(database: Database, number: int, session_id: str, listed_rows: list[tu
             receipts = database.rows("receipts_of", number) if same else []
             folded = shelved(listed_rows[0], receipts)
             entries = database.rows("entries_after", start, upto) if folded is None else []
-        folded = folded or fold_stored(Folded(Book(), Listed()), session_id, map(stored_of, entries))
+        if folded is None:
+            if not entries or entries[-1][5] != listed_rows[0][1]:
+                raise damaged(session_id, f"entry {upto} is not the one that was read before")
+            folded = fold_stored(Folded(Book(), Listed()), session_id, map(stored_of, entries))
     return folded.book
+
+
+def _rest_aside(database: Database, number: int, session_id: str, listed_rows: list[tuple[Any, ...]]) -> Book:
+    """The same by a connection of its own: an owner asks in its loop, while a thread may be reading by this one."""
+    with closing(Database(database.path, read_only=True, vfs=database.vfs)) as aside:
+        return _rest(aside, number, session_id, listed_rows)
 
 
 def taken(loaded: dict[int, Loaded], database: Database, number: int, session_id: str) -> Loaded:
@@ -194,13 +212,10 @@ def damaged(session_id: str, broken: str) -> LedgerDamaged:
     )
 
 
-def _shelf(
-    listed: Sequence[Any], receipts: Sequence[Sequence[Any]], heads: dict[int, bytes]
-) -> Folded | None:
-    """The derived state, when it agrees with the chain and with its own checks."""
-    if not listed or heads.get(listed[0][0]) != listed[0][1]:
-        return None
-    return shelved(listed[0], receipts)
+def _shelf(database: Database, number: int, listed: Sequence[Any], rest: Callable[[], Book]) -> Folded | None:
+    """The derived state, when it agrees with its own checks: few of its rows where few are enough."""
+    part = partly_shelved(database, number, listed, rest)
+    return part or shelved(listed, database.rows("receipts_of", number))
 
 
 def _stored(row: ChainRow) -> Stored:
@@ -208,29 +223,38 @@ def _stored(row: ChainRow) -> Stored:
     return (key & POSITION_MASK, epoch, at_ms, kind), payload, head
 
 
-def _loss(chain: Sequence[ChainRow]) -> str | None:
+class _Loss:
     """A claim that found a lost tail says so in its entry until a notice of it follows.
 
     The owner that found it may have died before it noted anything, and the witness has been
     overwritten by its claim.
     """
-    told = None
-    # Plain words compare faster than members of an enumeration, and rows are many.
-    owned, notice = Kind.SESSION_OWNED.value, Kind.NOTICE.value
-    for row in chain:
-        kind, payload = row[3], row[6]
-        if kind == owned and payload is not None and b'"tailLost"' in payload:
-            told = str(json.loads(payload).get("tailLost") or "") or None
-        elif kind == notice and payload is not None and b'"tail_lost"' in payload:
-            told = None
-    return told
+
+    def __init__(self) -> None:
+        self.told: str | None = None
+
+    def noted(self, rows: Iterable[ChainRow]) -> Iterator[ChainRow]:
+        """The rows as they pass, with what they say of a loss noted."""
+        # Plain words compare faster than members of an enumeration, and rows are many.
+        owned, notice = Kind.SESSION_OWNED.value, Kind.NOTICE.value
+        for row in rows:
+            kind = row[3]
+            if kind in (owned, notice):
+                self._note(kind == owned, row[6])
+            yield row
+
+    def _note(self, owned: bool, payload: bytes | None) -> None:
+        if owned and payload is not None and b'"tailLost"' in payload:
+            self.told = str(json.loads(payload).get("tailLost") or "") or None
+        elif not owned and payload is not None and b'"tail_lost"' in payload:
+            self.told = None
 
 
-def tail_of(loaded: Loaded, seen: Seen | None) -> Tail:
-    """Compare a session with what the witness saw of it (TR-196)."""
+def tail_of(loaded: Loaded, seen: Seen | None, head_at: Callable[[int], bytes | None]) -> Tail:
+    """Compare a session with what the witness saw of it (TR-196); `head_at` gives the head after a position."""
     if seen is not None and seen.position > loaded.position:
         return Tail(True, f"the witness saw entry {seen.position}, the ledger ends at {loaded.position}")
-    if seen is not None and seen.position and not seen.same_head(loaded.heads.get(seen.position)):
+    if seen is not None and seen.position and not seen.same_head(head_at(seen.position)):
         return Tail(True, f"entry {seen.position} is not the one the witness saw")
     if loaded.loss_told is not None:
         return Tail(True, loaded.loss_told)
@@ -283,7 +307,7 @@ def begin(database: Database, wish: Wish, seen: Known, loaded: Loaded, witness: 
             book, here = loaded.folded.book, wish.lease.boot_id
             if not lease_is_over(now, book, wish.leased, here):
                 return None  # it renewed, or started something, while its lease was being judged
-        tail = tail_of(loaded, witness)
+        tail = tail_of(loaded, witness, partial(_head_at, database, number))
         # After a lost tail the witness may know an epoch the ledger has forgotten; it is not given twice.
         epoch = max(now.epoch, witness.epoch if witness is not None and tail.lost else 0) + 1
         lease = wish.lease
@@ -345,6 +369,11 @@ def _begun(wish: Wish, place: tuple[int, int], loaded: Loaded, tail: Tail) -> Be
     return Begun(owned, tail, loaded.folded, wish.taken_over)
 
 
+def _head_at(database: Database, number: int, position: int) -> bytes | None:
+    rows = database.rows("head_at", (number << POSITION_BITS) + position)
+    return bytes(rows[0][0]) if rows else None
+
+
 def _catch_up(database: Database, number: int, session_id: str, loaded: Loaded) -> None:
     """What was appended between the reading and this commit."""
     rows: list[ChainRow] = database.rows("chain_after", (number << POSITION_BITS) + loaded.position)
@@ -352,7 +381,6 @@ def _catch_up(database: Database, number: int, session_id: str, loaded: Loaded) 
     if broken is not None:
         raise damaged(session_id, broken)
     fold_stored(loaded.folded, session_id, map(_stored, rows))
-    loaded.heads.update({row[0] & POSITION_MASK: row[4] for row in rows})
     loaded.head, loaded.position = head, position
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cache
 from pathlib import Path
@@ -41,6 +41,8 @@ _SQL = Path(__file__).parent / "sql"
 """Read as files: the machinery for resources in archives takes longer to load than a ledger to open."""
 
 Value = int | str | bytes | None
+Stream = Callable[..., Iterator[tuple[Any, ...]]]
+"""A named statement and its values, read row by row."""
 
 
 class Full(LedgerError):
@@ -66,6 +68,7 @@ class Database:
         self, path: Path, *, read_only: bool = False, create: bool = False, vfs: str | None = None
     ) -> None:
         self.path = path
+        self.vfs = vfs
         self.wal_path = path.with_name(path.name + "-wal")
         self.wal_pages = 0
         """Pages in the WAL after the last commit of this connection."""
@@ -171,14 +174,20 @@ class Database:
             return self._run(self._sql[name], values)
 
     @contextmanager
-    def snapshot(self) -> Iterator[None]:
-        """Read several statements at one moment."""
-        with _told(self.path, committing=False):
+    def snapshot(self) -> Iterator[Stream]:
+        """Read several statements at one moment; what it gives reads one row by row, for more than is kept."""
+        with ExitStack() as streams, _told(self.path, committing=False):
             self._run("BEGIN")
-        try:
-            yield
-        finally:
-            with _told(self.path, committing=False):
+            try:
+
+                def stream(name: str, *values: Value) -> Iterator[tuple[Any, ...]]:
+                    cursor = self._connection.cursor()
+                    streams.callback(cursor.close, True)
+                    return cursor.execute(self._sql[name], values)
+
+                yield stream
+            finally:
+                streams.close()  # what was not read is not read any more
                 self._run("COMMIT")
 
     # Writing. Each call is one commit, made behind the gate.

@@ -295,6 +295,9 @@ class SqliteLedger(Desk):
 
     async def _tend(self) -> None:
         try:
+            for owned in list(self._owned.values()):
+                if owned.book.rest is not None:
+                    await off_loop(owned.book.rest)  # kept for when the rows are made, in the loop
             async with self._turn():
                 for owned in list(self._owned.values()):
                     if owned.unlisted >= UNLISTED_ENTRIES:

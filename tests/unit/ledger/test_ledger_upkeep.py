@@ -13,7 +13,7 @@ import pytest
 
 from surefoot.core import lifecycle, shelf
 from surefoot.core.model import Draft, Kind
-from surefoot.errors import LedgerError
+from surefoot.errors import LedgerDamaged, LedgerError
 from surefoot.ledger import claims, sqlite
 from surefoot.ledger.gate import Gate
 from surefoot.ledger.opening import open_ledger, open_reader
@@ -167,6 +167,76 @@ async def test_ux_138_what_a_reader_fetches_later_is_of_the_moment_it_read_first
         await owner.close()
         assert list(book) == receipts
         assert fetched
+
+
+async def test_ux_70_an_owner_has_the_open_calls_at_once_and_the_settled_ones_when_it_asks_for_one(
+    tmp_path: Path, say: Any, fetched: list[int]
+) -> None:
+    folder = tmp_path / "ledger"
+    receipts = await filled(folder, say)
+    owner = await open_ledger(folder, tuning=DEAD)
+    claim = await owner.claim(say.session, say.owner())
+    assert isinstance(
+        await owner.append(say.session, [say.message(20), say.started(20)], epoch=claim.epoch), Appended
+    )
+    assert claim.book.open() == receipts[19:]
+    assert [one.attempt_id for one in claim.book.unsettled()] == [say.attempt(20)]
+    assert not fetched
+    # The owner asks in its loop, while a thread of the ledger may be reading.
+    with owner._reading:
+        assert claim.book.get(say.attempt(3)) == receipts[3]
+    assert list(claim.book)[:20] == receipts
+    assert len(fetched) == 1
+    await owner.close()
+    with open_reader(folder) as reader:
+        assert list(await reader.receipts(say.session))[:20] == receipts
+
+
+async def test_ux_70_what_an_owner_has_not_asked_for_is_at_hand_before_its_rows_are_caught_up(
+    tmp_path: Path, say: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite, "UNLISTED_ENTRIES", 2)
+    monkeypatch.setattr(sqlite, "IDLE_SECONDS", 0.01)
+    folder = tmp_path / "ledger"
+    receipts = await filled(folder, say)
+    owner = await open_ledger(folder, tuning=DEAD)
+    claim = await owner.claim(say.session, say.owner())
+    threads: list[str] = []
+    rest = claims._rest
+    monkeypatch.setattr(
+        claims, "_rest", lambda *given: (threads.append(threading.current_thread().name), rest(*given))[1]
+    )
+    assert claim.book.rest is not None
+    await owner.append(say.session, [say.message(20)], epoch=claim.epoch)
+    async with asyncio.timeout(90):
+        while seen(folder, "SELECT count(*) FROM receipts") != 21:  # noqa: ASYNC110 (nothing announces it)
+            await asyncio.sleep(0.005)
+    assert len(threads) == 1
+    assert threads[0] != threading.main_thread().name, "nobody waits in the loop for what is read then"
+    assert claim.book.rest is None
+    assert list(claim.book)[:20] == receipts
+    await owner.close()
+
+
+@pytest.mark.parametrize(
+    "sql", ["UPDATE entries SET head = zeroblob(32) WHERE key & 0xffffffffff = 62", "SELECT 1"]
+)
+async def test_ux_70_settled_calls_are_never_fetched_from_another_history_than_was_checked(
+    tmp_path: Path, say: Any, sql: str
+) -> None:
+    folder = tmp_path / "ledger"
+    receipts = await filled(folder, say)
+    owner = await open_ledger(folder, tuning=DEAD)
+    claim = await owner.claim(say.session, say.owner())
+    upto = seen(folder, "SELECT upto FROM listing")
+    change(folder, sql.replace("62", str(upto)) + "; DELETE FROM receipts")
+    if sql == "SELECT 1":
+        assert claim.book.get(say.attempt(3)) == receipts[3]
+    else:
+        with pytest.raises(LedgerDamaged, match=f"entry {upto} is not the one"):
+            claim.book.get(say.attempt(3))
+        change(folder, "DELETE FROM listing")
+    await owner.close()
 
 
 async def test_pr_92_the_time_limit_of_a_write_begins_with_the_write_and_not_with_the_opening(

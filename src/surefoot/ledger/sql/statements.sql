@@ -63,6 +63,10 @@ WHERE key > ?1 AND key < ((?1 >> 40) + 1) << 40 AND instr(?3, ' ' || kind || ' '
 SELECT key, epoch, at_ms, kind, head, salt, CAST(payload AS BLOB), digest FROM entries
 WHERE key > ?1 AND key < ((?1 >> 40) + 1) << 40 ORDER BY key
 
+-- name: chain_upto
+SELECT key, epoch, at_ms, kind, head, salt, CAST(payload AS BLOB), digest FROM entries
+WHERE key > ?1 AND key <= ?2 AND key < ((?1 >> 40) + 1) << 40 ORDER BY key
+
 -- name: listing_of
 SELECT upto, head, receipts, name, directory, model, changed_ms, calls, open_calls, marks, checked
 FROM listing WHERE session_no = ?1
