@@ -114,6 +114,11 @@ HELP: Mapping[str, tuple[str, str]] = {
         "供螢幕閱讀器使用：每個事實一行並帶標籤，選項帶編號，不重繪。",
     ),
     "The version.": ("版本。", "版本。"),
+    "A diagnostic log on standard error: settings, session, model, tools, recovery, hooks.": (
+        "在标准错误上输出诊断日志：settings、session、model、tools、recovery、hooks。",
+        "在標準錯誤上輸出診斷日誌：settings、session、model、tools、recovery、hooks。",
+    ),
+    "The diagnostic log, at the end of a file.": ("把诊断日志写到文件末尾。", "把診斷日誌寫到檔案末尾。"),
     "Name each change of a receipt on standard error.": (
         "在标准错误上列出收据的每次变化。",
         "在標準錯誤上列出收據的每次變化。",

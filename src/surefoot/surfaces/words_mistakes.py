@@ -10,6 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 MISTAKES: Mapping[str, tuple[str, str]] = {
+    "--debug knows no topic {topic}. Topics: {topics}.": (
+        "--debug 没有主题 {topic}。主题：{topics}。",
+        "--debug 沒有主題 {topic}。主題：{topics}。",
+    ),
+    "--debug-file {file} cannot be written: {why}.": (
+        "--debug-file {file} 无法写入：{why}。",
+        "--debug-file {file} 無法寫入：{why}。",
+    ),
     "{ref} fits more than one session.": ("{ref} 对应多个会话。", "{ref} 對應多個工作階段。"),
     "{ref} names no session of this project.": (
         "{ref} 不是这个项目的会话。",

@@ -246,11 +246,16 @@ def _code(answer: object) -> int:
 
 
 def normalised(arguments: Sequence[str]) -> list[str]:
-    """`-r` may stand alone: what follows is its value only when it can be a session's name or id."""
+    """`-r` may stand alone: what follows is its value only when it can be a session's name or id.
+
+    `--debug` takes its topics behind `=` only, so that a prompt behind it is a prompt.
+    """
     given = list(arguments)
     for index, argument in enumerate(given):
         if argument == "--":
             break
+        if argument == "--debug":
+            given[index] = "--debug=all"
         if argument not in ("-r", "--resume"):
             continue
         following = given[index + 1] if index + 1 < len(given) else ""
@@ -268,7 +273,7 @@ def first_word(arguments: Sequence[str]) -> str | None:
         for option in talk.params
         if isinstance(option, click.Option) and not option.is_flag
         for name in option.opts
-    }
+    } - {"--debug"}
     skip = False
     for index, argument in enumerate(arguments):
         if skip:

@@ -116,6 +116,9 @@ async def opened(
     of its opening too, and the ends of background commands as long as this is open.
     """
     async with AsyncExitStack() as stack:
+        if wish.log is not None and on_notice is not None:
+            stack.callback(wish.log.close)
+            on_notice = wish.log.hearing(on_notice)
         settings, parts = (wish.settings, None) if wish.kept else _unkept(wish, stack)
         app = await stack.enter_async_context(
             wiring.open_app(settings, directory=wish.directory, asker=asker, on_notice=on_notice, parts=parts)
@@ -291,12 +294,9 @@ class Desk:
             **facts,
             "open": len(opened),
             "willRunAgain": [_again(receipt) for receipt in again if receipt is not None],
+            "deaths": [{**one, "calls": self._calls(one["attempts"])} for one in facts["deaths"]],
         }
 
-    async def go_on(self) -> Any:
-            "deaths": [{**one, "calls": self._calls(one["attempts"])} for one in facts["deaths"]],
-        """A person's Continue: far looks, safe retries, then the model (UX-50)."""
-        return await self.controller.go_on()
     def _calls(self, attempts: Iterable[str]) -> list[dict[str, Any]]:
         """What these attempts did, of those that began."""
         found = [self.controller.session.book.get(one) for one in attempts]
@@ -304,6 +304,9 @@ class Desk:
             _again(receipt) for receipt in found if receipt is not None and receipt.started_at is not None
         ]
 
+    async def go_on(self) -> Any:
+        """A person's Continue: far looks, safe retries, then the model (UX-50)."""
+        return await self.controller.go_on()
 
 
 def _again(receipt: Any) -> dict[str, Any]:

@@ -42,6 +42,7 @@ from surefoot.surfaces.phrases import translated
 
 if TYPE_CHECKING:
     from surefoot.config import Settings
+    from surefoot.surfaces.cli.diagnosing import Log
     from surefoot.surfaces.cli.final_answer import AnswerForm
 
 FORMATS = ("text", "json", "stream-json")
@@ -83,6 +84,8 @@ class Wish:
     """Whether standard input brings messages, one line each, as long as it is open."""
     form: AnswerForm | None = None
     """What the final answer must fit."""
+    log: Log | None = None
+    """Where a diagnostic log goes; None for none."""
 
 
 def _version(ctx: click.Context, option: click.Parameter, given: bool) -> None:
@@ -152,6 +155,9 @@ def _options(command: Any) -> Any:
         click.option("-V", "--version", is_flag=True, is_eager=True, expose_value=False, callback=_version,
                      help="The version."),
         click.option("-v", "--verbose", is_flag=True, help="Name each change of a receipt on standard error."),
+        click.option("--debug", "debug", metavar="[=TOPIC,…]",
+                     help="A diagnostic log on standard error: settings, session, model, tools, recovery, hooks."),
+        click.option("--debug-file", "debug_file", metavar="FILE", help="The diagnostic log, at the end of a file."),
     ]  # fmt: skip
     for flag in reversed(flags):
         command = flag(command)
@@ -258,7 +264,19 @@ def wished(flags: dict[str, Any], *, printing: bool) -> Wish:
         kept=not flags["not_kept"],
         conversing=conversing,
         form=form,
+        log=_log_of(flags, settings),
     )
+
+
+def _log_of(flags: dict[str, Any], settings: Settings) -> Log | None:
+    """The diagnostic log that was asked for, begun with where the settings come from."""
+    if flags["debug"] is None and flags["debug_file"] is None:
+        return None
+    from surefoot.surfaces.cli.diagnosing import Log
+
+    log = Log(flags["debug"], None if flags["debug_file"] is None else Path(flags["debug_file"]))
+    log.settings(settings)
+    return log
 
 
 NOT_KEPT = (
