@@ -11,6 +11,7 @@ from typing import Any
 import apsw
 import pexpect
 import pytest
+from chat_pty import chat, quiet
 from cli_world import SUREFOOT, World, wait_for
 
 from surefoot.testing.emulator.process import EmulatorProcess
@@ -169,6 +170,30 @@ def test_pr_80_in_a_chat_the_slash_command_recovers_and_its_words_are_no_command
         child.close(force=True)
     assert statuses(emulator) == [200, 400, 200]
     assert "User guidance: /new please" in emulator.requests()[-1].body.decode()
+
+
+def test_ux_124_ux_126_a_chat_that_is_gone_on_with_shows_the_card_and_its_key_sends_once(
+    world: World, emulator: EmulatorProcess
+) -> None:
+    assert world.run("-p", "look at a.txt").returncode == 7
+    identity = records(world)[-1]["id"]
+    child = chat(world, "-c", "--plain", columns=140)
+    try:
+        child.expect("gave no reason")
+        child.expect("p send again from valid history")
+        child.expect(f"surefoot recover context {identity}")
+        child.expect("What else can be done")
+        assert statuses(emulator) == [200, 400]
+        quiet(child)
+        child.send("p")
+        child.expect("All finished")
+        quiet(child)
+        child.send("p")  # now it is a letter, as any other
+        child.send("\x15")
+    finally:
+        child.close(force=True)
+    assert statuses(emulator) == [200, 400, 200]
+    assert records(world)[-1]["outcome"] == "recovered"
 
 
 @pytest.mark.promise("protocol:account-first")

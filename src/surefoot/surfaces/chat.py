@@ -140,7 +140,7 @@ class Chat:
             self.say(*self.below_cards)
             if self.first_prompt:
                 self.say(*[f"> {line}" for line in view.clean(self.first_prompt, lines=True).split("\n")])
-                self._begin(self.driver.submit(self.first_prompt))
+                self.begin(self.driver.submit(self.first_prompt))
             await self._lines()
             await self._end()
 
@@ -197,7 +197,7 @@ class Chat:
         if self._turn is not None:
             self.say(say("parked_words", self.screen.language, text=view.clean(text)))
         self.transcript.append("> " + text)
-        self._begin(self.driver.submit(text))
+        self.begin(self.driver.submit(text))
 
     def _own(self, command: str) -> None:
         """Run a command of the person's own; beside a turn there is no room for it (UX-19)."""
@@ -205,7 +205,7 @@ class Chat:
             self.say(answer("turn_runs", self.screen.language))
             return
         self.transcript.append("> !" + command)
-        self._begin(self._ran(command))
+        self.begin(self._ran(command))
 
     async def _ran(self, command: str) -> None:
         self.say(*await self.driver.command("!", command))
@@ -218,9 +218,9 @@ class Chat:
             table = self.screen.drawing.table(slash_help(language), (), language, None)
             self.say(*table, *key_help(language))
         elif word == "/continue":
-            self._begin(self.driver.go_on())
+            self.begin(self.driver.go_on())
         elif word == "/recover-context":
-            self._begin(self.driver.go_on(rest))
+            self.begin(self.driver.go_on(rest))
         elif word == "/recover":
             self.cards.away = False
             if not self.cards.show():
@@ -228,8 +228,9 @@ class Chat:
         else:
             self.say(*await self.driver.command(word, rest))
 
-    def _begin(self, work: Awaitable[Any]) -> None:
-        self.cards.may_go_on = False
+    def begin(self, work: Awaitable[Any]) -> None:
+        """Start a turn; what is begun beside a running one only waits for its answer."""
+        self.cards.begun()
         task = asyncio.ensure_future(self._turned(work, own=self._turn is None))
         if self._turn is None:
             self.count.clear()
@@ -263,7 +264,7 @@ class Chat:
         if not parked:
             return
         if str(getattr(end, "status", "")) == "completed":
-            self._begin(self.driver.submit("\n\n".join(parked)))
+            self.begin(self.driver.submit("\n\n".join(parked)))
             return
         self.say(say("offered_prompt", self.screen.language))
         self._session.default_buffer.insert_text("\n".join(parked))
@@ -362,7 +363,9 @@ class Chat:
         elif kind == "progress":
             self._progress(str(facts.get("text", "")))
         elif kind == "provider_refused":
-            self.show("/recover-context")
+            self.cards.offer.again()
+            if facts.get("incident_id") is None:  # what is offered stands at the turn's end, with its keys
+                self.show("/recover-context")
         elif kind == "looked" and self._turn is None:
             self.cards.show()  # a look of the opening took its time; the card shows what it saw
         elif kind == "model_wait":
@@ -374,8 +377,8 @@ class Chat:
             self.say(*([told] if told else []))
 
     def show(self, command: str) -> None:
-        """Show what a command without words shows: the protocol card (UX-124), the timeline."""
-        self.keep(self._shown(command))
+        """Show what a command without words shows: the protocol card (UX-124), the timeline, earlier turns."""
+        self.keep(self._rewind() if command == "/rewind" else self._shown(command))
 
     async def _shown(self, command: str) -> None:
         self.say(*await self.driver.command(command, ""))
@@ -391,7 +394,7 @@ class Chat:
             self.say(say("look_later", self.screen.language))
             return
         self.say(say("looks_only", self.screen.language, requests=LOOK_REQUESTS))
-        self._begin(self._looked(card))
+        self.begin(self._looked(card))
 
     async def _looked(self, card: Mapping[str, Any]) -> Any:
         """A look of the model; what it says without naming a call of this turn is told as opinion."""
@@ -439,6 +442,8 @@ class Chat:
             parts.append(self.doing.line(self.screen.language, time.monotonic()))
         elif self.cards.may_go_on:
             parts.append(f"c {say('go_on', self.screen.language)}")
+        elif self.cards.keys.call is None and self.cards.offer.on:
+            parts.append(self.cards.offer.hint)
         return status_line(parts, self.screen.columns())
 
     # Questions --------------------------------------------------------------------------------
@@ -506,7 +511,7 @@ class Chat:
         def processes(event: KeyPressEvent) -> None:
             self.show("/processes")
 
-        @keys.add("?", filter=Condition(lambda: self._line_is_empty() and self.cards.keys.call is None))
+        @keys.add("?", filter=Condition(lambda: self._line_is_empty() and not self.cards.takes_keys))
         def help_line(event: KeyPressEvent) -> None:
             self.say(*key_help(self.screen.language))
 
@@ -519,7 +524,7 @@ class Chat:
                 if self._question.may_be_left and not self._question.answered.done():
                     event.current_buffer.reset()
                     self._question.answered.set_result("")
-            elif self.cards.keys.call is not None:
+            elif self.cards.takes_keys:
                 self._card_key("escape", event)
             elif self._line_is_empty():
                 since, self._escaped_ms = _now_ms() - self._escaped_ms, _now_ms()
@@ -545,7 +550,7 @@ class Chat:
             lambda: (
                 self._line_is_empty()
                 and self._question is None
-                and (self.cards.keys.call is not None or self.cards.may_go_on)
+                and (self.cards.takes_keys or self.cards.may_go_on)
             )
         )
 
@@ -563,7 +568,7 @@ class Chat:
 
     def _card_key(self, data: str, event: KeyPressEvent) -> None:
         if data == "c" and self.cards.may_go_on and self.cards.keys.quiet(_now_ms()):
-            self._begin(self.driver.go_on())
+            self.begin(self.driver.go_on())
             return
         text = self.cards.press(data)
         if text:

@@ -9,34 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from surefoot.surfaces import plain, view
+from surefoot.surfaces.chat_incident import Offer
 from surefoot.surfaces.chat_lines import details
 from surefoot.surfaces.drawing import how_to_press, key_of
 from surefoot.surfaces.keys import ALL, CONFIRM_ALL, LOOKS, MOVES, QUIET_MS, Keys, carried
-from surefoot.surfaces.port import Driver, Screen
+from surefoot.surfaces.port import Driver, Lines, Screen
 from surefoot.surfaces.words import refusal, say
 from surefoot.surfaces.words_chat import answer, key_help
-
-
-class Lines(Protocol):
-    """What the card needs of the chat around it."""
-
-    def say(self, *lines: str) -> None: ...
-
-    def keep(self, work: Coroutine[Any, Any, Any]) -> None: ...
-
-    def redraw(self) -> None: ...
-
-    def ask_to_look(self, card: Mapping[str, Any]) -> None: ...
-
-    def show(self, command: str) -> None: ...
-
-    @property
-    def running(self) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -49,10 +33,26 @@ class Cards:
     keys: Keys = field(default_factory=Keys)
     away: bool = False
     may_go_on: bool = False
+    offer: Offer = field(init=False)
+    """The protocol card; its keys are taken while no call's are."""
     _index: int = 0
 
+    def __post_init__(self) -> None:
+        self.offer = Offer(self.driver, self.screen, self.lines)
+
+    @property
+    def takes_keys(self) -> bool:
+        """Whether a card on screen takes what is pressed on an empty line."""
+        return self.keys.call is not None or self.offer.on
+
+    def begun(self) -> None:
+        """Something runs now: neither Continue nor the protocol card waits for a key."""
+        self.may_go_on = False
+        self.offer.hide()
+
     def show(self) -> bool:
-        """Draw the card at the current place; False when nothing is open."""
+        """Draw the card at the current place; False when nothing is open. The protocol card comes below it."""
+        self.lines.keep(self.offer.look())
         language = self.screen.language
         snapshot = self.driver.snapshot()
         cards = view.cards(snapshot, language)
@@ -73,6 +73,8 @@ class Cards:
 
     def press(self, data: str) -> str:
         """One key; what it was taken for happens, and the letters that were only text come back."""
+        if self.keys.call is None and self.offer.on:
+            return self.offer.press(data)
         press = self.keys.press(data, _now_ms())
         if press.kind == "text":
             return press.name + (data if data != "escape" else "")
@@ -94,7 +96,9 @@ class Cards:
         """A choice named by its number: a look happens, of a decision it is told which key makes it (UX-71)."""
         card, drawing, language = self.keys.call, self.screen.drawing, self.screen.language
         told = line.strip()
-        if card is None or not drawing.numbered or not (told.isdecimal() and len(told) < 3):
+        if card is None:
+            return self.offer.numbered(line)
+        if not drawing.numbered or not (told.isdecimal() and len(told) < 3):
             return False
         key, press = key_of(card, language, int(told)), how_to_press(card, language, int(told))
         if key in LOOKS:

@@ -87,7 +87,7 @@ def typed(line: str) -> Typed:
     word = ALIASES.get(word, word)
     head = re.split(r"\s", text, maxsplit=1)[0]
     if head == RECOVER:
-        return Typed("command", head, text[len(head) + 1 :])  # guidance keeps its breaks and spaces (PR-61)
+        return Typed("command", head, line.lstrip()[len(head) + 1 :])  # guidance keeps every space (PR-61)
     if head.startswith(RECOVER):
         return Typed("prompt", rest=line)
     if word in SLASH:

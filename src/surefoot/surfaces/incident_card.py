@@ -7,7 +7,7 @@ Promises: surface:same-story. The provider's body is in none of it (UX-128).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from surefoot.core.incident import IncidentRow
@@ -29,8 +29,8 @@ def as_data(card: Mapping[str, Any]) -> dict[str, Any]:
     return {key: card.get(key) for key in FIELDS}
 
 
-def lines(card: Mapping[str, Any], language: str) -> list[str]:
-    """The card as lines of text."""
+def lines(card: Mapping[str, Any], language: str, keys: Sequence[str] = ()) -> list[str]:
+    """The card as lines of text; `keys` are those of a surface that has some, and stand where it is offered."""
     shown = [_told(_happened(card), language, status=card.get("status") or "-")]
     if card.get("trace_id"):
         shown.append(_told(LINES["trace"], language, trace=clean(card["trace_id"])))
@@ -45,7 +45,8 @@ def lines(card: Mapping[str, Any], language: str) -> list[str]:
     shown.append(_told(LINES["done"], language, **counts))
     if card.get("offered"):
         shown.append(_told(LINES["offer"], language, changes=changes_of(card, language)))
-        shown += [_told(LINES["press"], language), _told(LINES["advice"], language)]
+        command = _told(LINES["press"], language, incident=clean(card.get("incident_id") or ""))
+        shown += [*keys, command, _told(LINES["advice"], language)]
     elif card.get("state") == "consumed":
         outcome = OUTCOMES.get(str(card.get("outcome")), OUTCOMES["none"])
         shown.append(_told(LINES["spent"], language, outcome=_told(outcome, language)))
@@ -96,6 +97,11 @@ def changes_of(card: Mapping[str, Any], language: str) -> str:
         _told(LINES[_CHANGES.get(rid, "other")], language, n=n, rid=clean(rid)) for rid, n in counts.items()
     ]
     return ", ".join(told) or "-"
+
+
+def keys(language: str) -> str:
+    """The keys of the card in a chat, apart from each other by ` · ` (UX-126)."""
+    return _told(LINES["keys"], language)
 
 
 def _told(texts: Texts, language: str, **values: Any) -> str:

@@ -48,6 +48,9 @@ class Keys:
     """
 
     call: Mapping[str, Any] | None = None
+    decisions: Mapping[str, str] = field(default_factory=lambda: DECISIONS)
+    looks: Mapping[str, str] = field(default_factory=lambda: LOOKS)
+    moves: Mapping[str, str] = field(default_factory=lambda: MOVES)
     evidence_at_ms: float = float("-inf")
     last_key_ms: float = float("-inf")
     _pending: str | None = field(default=None)
@@ -93,12 +96,12 @@ class Keys:
         if key == ALL and self._several:
             return self._all(now_ms)
         self._listed = ()  # the list is answered at once, or it is listed again
-        if key in MOVES:
-            return Press("move", MOVES[key])
-        if key in LOOKS:
-            return Press("look", LOOKS[key])
-        if key in DECISIONS:
-            return self._arm(key, DECISIONS[key], now_ms)
+        if key in self.moves:
+            return Press("move", self.moves[key])
+        if key in self.looks:
+            return Press("look", self.looks[key])
+        if key in self.decisions:
+            return self._arm(key, self.decisions[key], now_ms)
         if CHOICES.get(key) in choices_of(self.call):
             return self._hold(key, CHOICES[key], now_ms)
         return Press("text")
@@ -139,7 +142,7 @@ class Keys:
         refused = _refused(call, action)
         if refused:
             return Press("refused", refused)
-        if needs_code(action, call):
+        if action in KEYS and needs_code(action, call):
             self._pending, self._typed = action, ""
             return Press("code", action)
         return self._hold(key, action, now_ms)

@@ -1,11 +1,11 @@
 """What a chat needs of the session behind it, and of the terminal in front of it.
 
-Owns: `Driver`, `Deciding` and `Screen`. Does not own: the chat (`chat`), the session (`cli.chatting`).
+Owns: `Driver`, `Deciding`, `Lines` and `Screen`. Does not own: the chat (`chat`), the session (`cli.chatting`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -21,6 +21,8 @@ class Deciding(Protocol):
     async def act(self, action: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]: ...
 
     async def process(self, choice: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]: ...
+
+    async def incident(self) -> Mapping[str, Any] | None: ...
 
     def last_output(self, call: Mapping[str, Any]) -> list[str]: ...
 
@@ -54,6 +56,25 @@ class Driver(Protocol):
     async def command(self, word: str, rest: str) -> list[str]: ...
 
     def set_mode(self, mode: str) -> None: ...
+
+
+class Lines(Protocol):
+    """What a card on screen needs of the chat around it."""
+
+    def say(self, *lines: str) -> None: ...
+
+    def keep(self, work: Coroutine[Any, Any, Any]) -> None: ...
+
+    def redraw(self) -> None: ...
+
+    def ask_to_look(self, card: Mapping[str, Any]) -> None: ...
+
+    def show(self, command: str) -> None: ...
+
+    def begin(self, work: Awaitable[Any]) -> None: ...
+
+    @property
+    def running(self) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,9 +180,14 @@ LINES: Mapping[str, Texts] = {
         "可從有效歷史恢復：只傳送一次請求（{changes}）。",
     ),
     "press": (
-        "/recover-context [words]  ·  surefoot recover context",
-        "/recover-context [说明]  ·  surefoot recover context",
-        "/recover-context [說明]  ·  surefoot recover context",
+        "/recover-context [words]  ·  surefoot recover context {incident}",
+        "/recover-context [说明]  ·  surefoot recover context {incident}",
+        "/recover-context [說明]  ·  surefoot recover context {incident}",
+    ),
+    "keys": (
+        "p send again from valid history · m another model · e export · b branch from an earlier turn · Esc later",
+        "p 从有效历史重新发送 · m 换模型 · e 导出 · b 从较早的一轮分叉 · Esc 稍后",
+        "p 從有效歷史重新傳送 · m 換模型 · e 匯出 · b 從較早的一輪分支 · Esc 稍後",
     ),
     "trace": ("trace id {trace}", "跟踪号 {trace}", "追蹤號 {trace}"),
     "rules": ("rules {rules}", "规则 {rules}", "規則 {rules}"),

@@ -42,6 +42,9 @@ class Driver:
         return {"calls": [dict(one) for one in self.calls], "sessionPath": "p", "runtimeEpoch": "1", "revision": "r",
                 "barrier": "reach", "background": []}  # fmt: skip
 
+    async def incident(self) -> None:
+        return None
+
     def last_output(self, _: Mapping[str, Any]) -> list[str]:
         return ["still \x1b[31mhere"]
 

@@ -22,6 +22,7 @@ GUIDANCE = [
     "/new please",
     "!rm -rf x",
     "first line\n\n  second line\n/quit",
+    "  indented, with two spaces at its end  ",
     "inc_ is no id here? inc_2",
 ]
 

@@ -125,6 +125,15 @@ class _Deciding:
     async def process(self, choice: str, call: Mapping[str, Any]) -> tuple[int, Mapping[str, Any]]:
         return await self.desk.process(choice, call, channel="chat", method="key")
 
+    async def incident(self) -> Mapping[str, Any] | None:
+        """The protocol card while its incident may be acted on (PR-29)."""
+        controller = self.desk.controller
+        newest = None if controller is None else controller.incidents.records.newest
+        if newest is None or newest.state != "pending" or controller.state != "idle":
+            return None
+        card: Mapping[str, Any] | None = await controller.incidents.card()
+        return card if card is not None and card["offered"] else None
+
     def last_output(self, call: Mapping[str, Any]) -> list[str]:
         """The last lines a living process of a dead agent has written (UX-78)."""
         if not (call.get("process") or {}).get("choices"):
@@ -451,6 +460,7 @@ async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) 
     if deaths >= limits["owner_deaths"]:
         minutes = round(limits["owner_deaths_seconds"] / 60)
         lines.append(say("crash_loop", look.language, n=deaths, minutes=minutes))
+        lines += view.death_lines(facts["deaths"], look.language)
     lines.append(view.resume_line(name, facts["settled"], facts["open"], look.language))
     run = await _end_of_picture(opened.controller)
     hidden, cells = pictures.strip_cells(run)
@@ -460,7 +470,6 @@ async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) 
         when = f"  {say('strip_died', look.language, time=view.local_time(died[-1]))}" if died else ""
         lines.append(strip + when)
     lines += _background(facts.get("background") or (), look)
-        lines += view.death_lines(facts["deaths"], look.language)
     _write(look, lines)
     again = view.rerun_line(facts["willRunAgain"], look.language)
     asked = view.reask_line(facts["willAskAgain"], look.language)
