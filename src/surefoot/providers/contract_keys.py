@@ -7,7 +7,7 @@ own: files and bases (`contracts`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from surefoot.core.incident import REPLAY_KINDS
@@ -79,15 +79,15 @@ RULE_IDS = frozenset(f"{prefix}-{n:02d}" for prefix, count in _COUNTS.items() fo
 
 FLAG = (False, True)
 UNCERTAIN = ("reject", "accept", "unknown")
-TEXTS = "list of texts"
+TEXTS = "a list of texts, none of them blank"
 COUNT = "a number, 0 or more"
-STATUSES = "list of HTTP statuses"
+STATUSES = "a list of HTTP statuses"
 WORDS = "a text"
 PATTERN = "a regular expression"
-CODES = "table of code = kind"
-PAIRS = "table of family = list of fragment lists"
-HOSTED = "table of kind = list of types"
-FORMS = "table of kind = the tool as a request holds it"
+CODES = "a table of code = kind"
+PAIRS = "a table of family = list of fragment lists, none of them empty or blank"
+HOSTED = "a table of kind = list of types"
+FORMS = "a table of kind = the tool as a request holds it"
 
 SCHEMA: Mapping[str, Any] = {
     "pairing.results_position": (
@@ -163,6 +163,7 @@ calls are not constrained; `tools.hosted_forms`, by which a request switches a h
 `limits.output_key`, the request's name for the output limit; and `reasoning.efforts`, the words in which the
 endpoint may be told how much to reason."""
 
+_SECTIONS = frozenset(key.partition(".")[0] for key in (*SCHEMA, *IDENTITY_KEYS)) | {"rules"}
 _TABLES = frozenset(key for key, allowed in SCHEMA.items() if allowed in (CODES, PAIRS, HOSTED, FORMS))
 
 
@@ -171,7 +172,8 @@ def flatten(parsed: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for key, value in parsed.items():
         name = f"{prefix}{key}"
-        if isinstance(value, Mapping) and name not in _TABLES:
+        known_empty = bool(value) or name in _SECTIONS  # another empty table is a value of the wrong kind
+        if isinstance(value, Mapping) and name not in _TABLES and known_empty:
             flat.update(flatten(value, name + "."))
         else:
             flat[name] = value
@@ -192,8 +194,9 @@ def value_fault(key: str, value: Any) -> str | None:
     allowed = SCHEMA[key]
     if isinstance(allowed, tuple):
         good = any(value is one if isinstance(one, bool) else value == one for one in allowed)
+        given = _shown(value) if isinstance(value, bool) else repr(value)
         return (
-            None if good else f"{key} = {value!r} is not known; use one of {', '.join(map(_shown, allowed))}."
+            None if good else f"{key} = {given} is not known; use one of {', '.join(map(_shown, allowed))}."
         )
     return None if _fits(allowed, value) else f"{key} must be {allowed}{_detail(allowed)}."
 
@@ -236,7 +239,7 @@ def _fits(allowed: str, value: Any) -> bool:
     if not isinstance(value, Mapping):
         return False
     if allowed == CODES:
-        return all(kind in CODE_KINDS for kind in value.values())
+        return all(code.strip() and kind in CODE_KINDS for code, kind in value.items())
     if allowed == HOSTED:
         return all(kind in HOSTED_KINDS and _texts(types) for kind, types in value.items())
     if allowed == FORMS:
@@ -253,8 +256,9 @@ def _compiles(pattern: str) -> bool:
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, list) and all(isinstance(one, str) for one in value)
+    """Whether these are texts to look for; a blank one would be found in everything."""
+    return isinstance(value, list) and all(isinstance(one, str) and one.strip() for one in value)
 
 
 def _pairs(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and all(_texts(pair) for pair in value)
+    return isinstance(value, list) and all(pair and _texts(pair) for pair in value)

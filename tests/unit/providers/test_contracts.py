@@ -67,6 +67,17 @@ def test_wc_5_an_unknown_level_is_refused(tmp_path: Path) -> None:
         ('[errors]\nfamilies = { replay_love = [["a"]] }\n', "errors.families"),
         ('[tools]\nhosted = { dance = ["x"] }\n', "tools.hosted"),
         ("[pairing]\nbatch_split = 1\n", "pairing.batch_split"),
+        ("[pairing]\norphan_result = {}\n", "pairing.orphan_result = {} is not known; use one of reject"),
+        ('[pairing]\norphan_result = ""\n', "pairing.orphan_result = '' is not known"),
+        ("[pairing]\norphan_result = true\n", "pairing.orphan_result = true is not known"),
+        ("[rules]\nOC-01 = {}\n", "OC-01"),
+        ("[manners]\n", "unknown key 'manners'"),
+        ('[errors]\nquota_text = [""]\n', "errors.quota_text must be a list of texts, none of them blank"),
+        ('[stream]\nterminal = [" "]\n', "stream.terminal must be a list"),
+        ('[errors]\ncodes = { "" = "quota" }\n', "errors.codes"),
+        ("[errors]\nfamilies = { replay_ids = [[]] }\n", "errors.families must be a table"),
+        ('[errors]\nfamilies = { replay_ids = [["x", ""]] }\n', "errors.families"),
+        ('[tools]\nhosted = { search = [""] }\n', "tools.hosted"),
     ],
 )
 def test_wc_1_a_value_of_the_wrong_type_is_refused(tmp_path: Path, extra: str, said: str) -> None:
