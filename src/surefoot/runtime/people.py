@@ -16,14 +16,23 @@ from surefoot.core.model import Draft, EffectClass, Kind, Mode, Notice
 from surefoot.core.redact import redact
 from surefoot.errors import LedgerError, StaleEpoch
 from surefoot.runtime.live import Looked, Permit, Refused
-from surefoot.runtime.permission import READ, UNTOLD, Rules, Verdict, VerdictKind, decide, may_be_reader
+from surefoot.runtime.permission import (
+    READ,
+    SHELL,
+    UNTOLD,
+    Rules,
+    Verdict,
+    VerdictKind,
+    decide,
+    may_be_reader,
+)
 from surefoot.runtime.scheduler import Scheduler
 from surefoot.runtime.session import Session
 from surefoot.runtime.tools import LiveAttempt, Place, Registry
 
 T = TypeVar("T")
 Grant = tuple[str, tuple[str, ...] | None, tuple[str, ...], str]
-"""Tool, subjects, what it opens, and the digest of the arguments where the others do not tell enough."""
+"""Tool, subjects, what it opens, and the command or the digest of the arguments where those do not tell enough."""
 ASKED_CHARACTERS = 65_536
 TOO_MANY = "as many questions as are allowed wait for an answer already"
 
@@ -339,12 +348,16 @@ class People:
 def _grant_of(looked: Looked, subjects: tuple[str, ...] | None, reads: tuple[str, ...]) -> Grant:
     """What a yes for this session is a yes to: the same work of the same tool, and what it would open.
 
-    Where it cannot be told what that is, these very arguments.
+    A command line is the same to the letter: its parts do not tell what its variables and documents hold.
+    Where it cannot be told at all what is done, these very arguments are meant.
     """
-    name = "" if looked.tool is None else looked.tool.name
-    untold = subjects is not None and (not subjects or UNTOLD in subjects)
-    digest = looked.arguments.digest if looked.arguments is not None and (untold or UNTOLD in reads) else ""
-    return name, subjects, reads, digest
+    tool, arguments = looked.tool, looked.arguments
+    if tool is None or arguments is None:
+        return "", subjects, reads, ""
+    if tool.rule_name == SHELL:
+        return tool.name, None, reads, str(arguments.value.get("command"))
+    untold = UNTOLD in reads or (subjects is not None and (not subjects or UNTOLD in subjects))
+    return tool.name, subjects, reads, arguments.digest if untold else ""
 
 
 def _permission_question(

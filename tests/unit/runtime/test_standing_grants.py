@@ -85,6 +85,20 @@ def test_ux_41_a_yes_for_this_session_is_none_to_other_files_by_the_same_words()
     play(main)
 
 
+def test_ux_41_a_yes_for_this_session_to_a_command_line_is_one_to_that_line() -> None:
+    async def main(sim: Simulation) -> None:
+        rig, person = Rig(sim), Person()
+        tool = paying(rig, rule_name="Bash", subjects=lambda arguments, place: ("rm $f",))
+        tool = dataclasses.replace(tool, parameters={"type": "object"})
+        crew = await rig.own(Setup(tools=[tool], asker=person, ask=["Bash"]))
+        first, other = "for f in a; do rm $f; done", "for f in /; do rm $f; done"
+        for command, why, asked in ((first, "x", 1), (first, "y", 1), (other, "x", 2), (first, "z", 2)):
+            await crew.call("pay", label="a", command=command, description=why)
+            assert len(person.asked) == asked
+
+    play(main)
+
+
 @pytest.mark.parametrize("mode", [Mode.PLAN, Mode.DONT_ASK])
 def test_ux_38_a_yes_for_this_session_does_not_pass_what_a_mode_refuses(mode: Mode) -> None:
     async def main(sim: Simulation) -> None:
