@@ -20,15 +20,16 @@ from surefoot.providers.hosted import hosted_kinds
 from surefoot.providers.intake import WireDecoder, incomplete, nonsense, usage_of
 from surefoot.providers.port import Reply, TextDelta
 from surefoot.providers.shaping import strict_object
-from surefoot.providers.written import CUT_FINISHES, Written, as_text, reply_calls
+from surefoot.providers.written import (
+    CUT_FINISHES,
+    REFUSED_FINISHES,
+    Written,
+    as_text,
+    grown,
+    reply_calls,
+    said,
+)
 
-REFUSED_FINISHES: Mapping[str, str] = {
-    "refusal": "policy",
-    "content_filter": "policy",
-    "model_context_window_exceeded": "context_overflow",
-    "error": "transient",
-}
-"""Stop reasons that are refusals under status 200 (S-30)."""
 _INPUT_PARTS = ("cache_creation_input_tokens", "cache_read_input_tokens")
 _BEGUN: Mapping[str, dict[str, Any]] = {
     "text_delta": {"type": "text", "text": ""},
@@ -124,14 +125,21 @@ class AnthropicDecoder(WireDecoder):
         self._tell(event.get("usage"))
 
     def _open(self, event: Mapping[str, Any]) -> list[TextDelta]:
-        """A start always opens a new block, whatever its index says (S-12)."""
+        """A start opens a new block, whatever its index says (S-12), unless a proxy sent the same start twice."""
         self._events += 1
         value = event.get("content_block")
-        if not isinstance(value, Mapping):
+        if not isinstance(value, Mapping) or self._is_repeated(event.get("index"), value):
             return []
         self._keep(event.get("index"), _Block(dict(value)))
         text = value.get("text") or value.get("thinking")
         return [_shown(str(value.get("type")), text)] if isinstance(text, str) and text else []
+
+    def _is_repeated(self, index: Any, value: Mapping[str, Any]) -> bool:
+        """Whether this very call began here and nothing of it came yet; the first would run without its arguments."""
+        begun = self._at.get(index) if isinstance(index, int) else None
+        return (
+            begun is not None and bool(said(value.get("id"))) and not begun.written and begun.value == value
+        )
 
     def _keep(self, index: Any, block: _Block) -> _Block:
         self._blocks.append(block)
@@ -172,11 +180,8 @@ class AnthropicDecoder(WireDecoder):
         return []
 
     def _more(self, before: str, piece: Any) -> str:
-        """Text grown by a piece; a whole snapshot only where the contract declares them (S-33)."""
-        if not isinstance(piece, str):
-            return before + as_text(piece)
-        grown = self._contract["stream.snapshots"] and before and piece.startswith(before)
-        return piece if grown else before + piece
+        snapshots = self._contract["stream.snapshots"] and isinstance(piece, str)
+        return grown(before, as_text(piece), snapshots=snapshots)
 
     def _whole(self, body: Mapping[str, Any]) -> None:
         content = body.get("content")
@@ -230,12 +235,7 @@ def _shown(key: str, text: str) -> TextDelta:
 
 
 def _written(block: _Block) -> Written:
-    name, call_id = block.value.get("name"), block.value.get("id")
-    return Written(
-        name if isinstance(name, str) and name.strip() else "",
-        block.arguments(),
-        call_id if isinstance(call_id, str) and call_id.strip() else "",
-    )
+    return Written(said(block.value.get("name")), block.arguments(), said(block.value.get("id")))
 
 
 def _joined(content: list[dict[str, Any]], key: str) -> str:

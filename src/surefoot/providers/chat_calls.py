@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from surefoot.providers.port import ReplyCall
-from surefoot.providers.written import Written, as_text, is_json, reply_calls
+from surefoot.providers.written import Written, as_text, grown, is_json, reply_calls, said
 
 
 @dataclass(slots=True)
@@ -89,8 +89,7 @@ class CallCollector:
         call.id = call.id or call_id
         call.name = call.name or name
         if isinstance(arguments, str):
-            grown = self._snapshots and call.arguments and arguments.startswith(call.arguments)
-            call.arguments = arguments if grown else call.arguments + arguments
+            call.arguments = grown(call.arguments, arguments, snapshots=self._snapshots)
         elif arguments is not None:
             call.arguments, call.whole = as_text(arguments), True
 
@@ -98,12 +97,7 @@ class CallCollector:
 def _parts(delta: Mapping[str, Any]) -> tuple[str, str, Any]:
     function = delta.get("function")
     function = function if isinstance(function, Mapping) else {}
-    call_id, name = delta.get("id"), function.get("name")
-    return (
-        call_id if isinstance(call_id, str) and call_id.strip() else "",
-        name if isinstance(name, str) and name.strip() else "",
-        function.get("arguments"),
-    )
+    return said(delta.get("id")), said(function.get("name")), function.get("arguments")
 
 
 def _keep_extra(call: OpenCall, delta: Mapping[str, Any]) -> None:

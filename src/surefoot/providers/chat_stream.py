@@ -14,15 +14,8 @@ from surefoot.providers.chat_calls import CallCollector, finished, raw_call
 from surefoot.providers.intake import WireDecoder, incomplete, nonsense, usage_of
 from surefoot.providers.port import Reply, TextDelta
 from surefoot.providers.sse import Event
-from surefoot.providers.written import CUT_FINISHES
+from surefoot.providers.written import CUT_FINISHES, REFUSED_FINISHES, grown
 
-REFUSED_FINISHES: Mapping[str, str] = {
-    "content_filter": "policy",
-    "refusal": "policy",
-    "model_context_window_exceeded": "context_overflow",
-    "error": "transient",
-}
-"""Finish words that are refusals under status 200 (S-30, RT-02)."""
 _REASONING = ("reasoning_content", "reasoning")
 _PIECES: Mapping[str, str] = {"reasoning.text": "text", "reasoning.summary": "summary"}
 """Reasoning entries that a stream sends in pieces, and the field that grows; sealed ones come whole."""
@@ -91,10 +84,8 @@ class ChatDecoder(WireDecoder):
         """Add a piece to a field of the stored message; returns the text that is new."""
         before = self._message.get(key)
         if isinstance(value, str) and isinstance(before, str):
-            if self._contract["stream.snapshots"] and before and value.startswith(before):
-                self._message[key] = value
-                return value[len(before) :]
-            self._message[key] = before + value
+            self._message[key] = grown(before, value, snapshots=self._contract["stream.snapshots"])
+            return str(self._message[key])[len(before) :]
         elif key == "reasoning_details" and isinstance(value, list):
             entries = before if isinstance(before, list) else []
             self._message[key] = _joined(entries, value, snapshots=self._contract["stream.snapshots"])
@@ -176,7 +167,7 @@ def _joined(entries: Sequence[Any], pieces: Sequence[Any], *, snapshots: bool) -
         said = {key: value for key, value in piece.items() if value is not None}
         before, more = block.get(name), said.get(name, "")
         if isinstance(before, str) and isinstance(more, str):
-            said[name] = more if snapshots and before and more.startswith(before) else before + more
+            said[name] = grown(before, more, snapshots=snapshots)
         joined[home] = {**block, **said}
     return joined
 

@@ -18,7 +18,7 @@ from typing import Any
 from surefoot.providers.hosted import hosted_kinds
 from surefoot.providers.intake import WireDecoder, incomplete, nonsense, usage_of
 from surefoot.providers.port import Reply, TextDelta
-from surefoot.providers.written import Written, as_text, reply_calls
+from surefoot.providers.written import Written, as_text, grown, reply_calls, said
 
 TERMINAL: Mapping[str, str] = {
     "response.completed": "completed",
@@ -48,6 +48,8 @@ class _Item:
         if kind == "function_call":
             told = value.get("arguments")
             whole = as_text(told) if told not in (None, "", {}) else ""
+            if not (self.done or self.text or whole):
+                value["status"] = "incomplete"  # it was begun, and nothing says how it was meant (OR-14)
             return {**value, "arguments": whole if self.done and whole else self.text or whole}
         if kind == "message" and not value.get("content") and self.text:
             part = {"type": "output_text", "text": self.text, "annotations": []}
@@ -105,9 +107,12 @@ class ResponsesDecoder(WireDecoder):
         self._status, self._ended = status, True
 
     def _open(self, event: Mapping[str, Any]) -> None:
-        """A new item, also where its index was used before for another (S-12)."""
+        """A new item, also where its index was used before for another (S-12), unless a proxy sent it twice."""
         value = event.get("item")
-        if isinstance(value, Mapping):
+        if not isinstance(value, Mapping):
+            return
+        begun = [one for one in self._items if said(value.get("id")) and one.value == value and not one.done]
+        if not begun:
             self._items.append(_Item(dict(value), _number(event.get("output_index"))))
 
     def _close(self, event: Mapping[str, Any]) -> list[TextDelta]:
@@ -158,8 +163,7 @@ class ResponsesDecoder(WireDecoder):
         item, piece = self._find(event, kind), event.get("delta")
         piece = piece if isinstance(piece, str) else as_text(piece)
         before = item.text
-        snapshot = self._contract["stream.snapshots"] and before and piece.startswith(before)
-        item.text = piece if snapshot else before + piece
+        item.text = grown(before, piece, snapshots=self._contract["stream.snapshots"])
         new = item.text[len(before) :]
         return [TextDelta(new, shown)] if new and shown else []
 
@@ -226,13 +230,8 @@ def _number(value: Any) -> int | None:
 
 
 def _written(item: Mapping[str, Any]) -> Written:
-    name, call_id = item.get("name"), item.get("call_id")
-    return Written(
-        name if isinstance(name, str) and name.strip() else "",
-        item["arguments"],
-        call_id if isinstance(call_id, str) and call_id.strip() else "",
-        told_cut=item.get("status") == "incomplete",
-    )
+    cut = item.get("status") == "incomplete"
+    return Written(said(item.get("name")), item["arguments"], said(item.get("call_id")), told_cut=cut)
 
 
 def _words(item: Mapping[str, Any]) -> str:

@@ -18,6 +18,13 @@ from surefoot.providers.port import ReplyCall
 
 CUT_FINISHES = frozenset({"length", "max_tokens", "model_length", "incomplete"})
 """Finish words that say the reply ended at a limit."""
+REFUSED_FINISHES: Mapping[str, str] = {
+    "refusal": "policy",
+    "content_filter": "policy",
+    "model_context_window_exceeded": "context_overflow",
+    "error": "transient",
+}
+"""Finish words that are refusals under status 200, with their kind (S-30, RT-02)."""
 
 _UNFINISHED = re.compile(r"-|\.|[eE][+-]?|u[0-9a-fA-F]{0,4}")
 """What a parser stumbles over at the end of a text that broke off inside a number or an escape."""
@@ -47,6 +54,16 @@ def reply_calls(
         ReplyCall(call.name, text, call.id or None, cut=gone)
         for call, text, gone in zip(written, texts, cut, strict=True)
     )
+
+
+def grown(before: str, piece: str, *, snapshots: bool) -> str:
+    """Text with its next piece; a piece that repeats all of it replaces it, only where the contract says so (S-33)."""
+    return piece if snapshots and before and piece.startswith(before) else before + piece
+
+
+def said(value: Any) -> str:
+    """An id or a name as a stream gave it; what is blank or no text was not said (S-13)."""
+    return value if isinstance(value, str) and value.strip() else ""
 
 
 def as_text(value: Any) -> str:

@@ -124,3 +124,29 @@ def test_case_s08_s_07_a_stream_that_closes_at_any_byte_broke_off_and_gives_no_o
 def test_case_s08_a_whole_body_that_breaks_off_is_no_nonsense(wire: str, cut: bytes) -> None:
     with pytest.raises(ProviderUnreachable, match="before it was complete"):
         read(wire, cut)
+
+
+@pytest.mark.parametrize("wire", STREAMS)
+def test_case_s17_s15_an_event_that_a_proxy_sends_twice_makes_no_second_call(wire: str) -> None:
+    """Starts, ends and counts; a fragment of arguments sent twice makes arguments that do not run."""
+    whole = STREAMS[wire]
+    reply, _ = read(wire, whole)
+    events = whole.removesuffix(b"\n\n").split(b"\n\n")
+    tried = 0
+    for number, event in enumerate(events):
+        if b"_delta" in event or b".delta" in event or b'"{"' in event or b'"finish_reason": null' in event:
+            continue
+        twice, _ = read(wire, b"\n\n".join([*events[: number + 1], *events[number:], b""]))
+        assert twice.calls == reply.calls, event
+        tried += 1
+    assert tried >= 3
+
+
+def test_or_14_s_19_a_call_that_was_begun_and_never_told_does_not_run_without_arguments() -> None:
+    begun = {"type": "response.output_item.added", "output_index": 0, "item": {**CALL, "arguments": ""}}
+    end = {"type": "response.completed", "response": {"status": "completed", "output": []}}
+    lost, _ = read("responses", said(begun, end))
+    assert [(one.name, one.cut) for one in lost.calls] == [("read", True)]
+    done = {"type": "response.output_item.done", "output_index": 0, "item": {**CALL, "arguments": ""}}
+    told, _ = read("responses", said(begun, done, end))
+    assert [(one.name, one.cut) for one in told.calls] == [("read", False)]
