@@ -35,9 +35,20 @@ REQUEST_BYTES, ENVELOPE_BYTES = 16 * 1024, 1024
 """The largest request, and what its line may hold beside it; how large the request is, its own rule judges."""
 ANSWER_BYTES, REFUSAL_BYTES = 2 * 1024 * 1024, 4 * 1024
 """What a client reads of an answer, and of one that refuses, unless told; more is no answer (TR-147)."""
-ANSWER_SECONDS = 60.0
+ANSWER_SECONDS, SNAPSHOT_SECONDS = 60.0, 15.0
+"""How long an answer is waited for; a look at the world takes its time, reading what is known does not."""
+_LOOK_SECONDS, _TELL_SECONDS = 0.25, 2.0
 CONNECTIONS = 16
 _CREDENTIALS = struct.Struct("3i")
+
+
+class OwnerSilent(ConnectionError):
+    """The owner of the session gave no answer in time, or is `stopped` and cannot give one."""
+
+    def __init__(self, pid: int, *, stopped: bool) -> None:
+        super().__init__("the owner of the session gave no answer")
+        self.pid = pid
+        self.stopped = stopped
 
 
 class Served(Protocol):
@@ -303,6 +314,9 @@ class Line:
         self._client = client
         self._session_id = session_id
         self._refusal_bytes = refusal_bytes
+        self._owner = _peer(writer.get_extra_info("socket"))[0]
+        self.on_wait: Callable[[int, bool], None] = lambda pid, stopped: None
+        """Told once of an answer that does not come at once: which process is waited for, and whether it is stopped."""
 
     async def ask(self, do: str, *, patient: bool = False, **more: Any) -> Answer:
         """Send one request and give its answer. Raises OSError when the owner is gone or does not answer.
@@ -314,11 +328,10 @@ class Line:
         self._writer.write(json.dumps(document, ensure_ascii=False).encode() + b"\n")
         await self._writer.drain()
         try:
-            limit = None if patient else ANSWER_SECONDS
-            line = await asyncio.wait_for(self._reader.readline(), limit)
+            line = await self._line(patient, SNAPSHOT_SECONDS if do == "snapshot" else ANSWER_SECONDS)
             told = json.loads(line)
             answer = Answer(int(told["status"]), dict(told["body"]))
-        except (TimeoutError, ValueError, KeyError, TypeError) as error:
+        except (ValueError, KeyError, TypeError) as error:
             raise ConnectionError("the owner of the session gave no answer") from error
         if answer.status != 200 and len(line) > self._refusal_bytes:
             raise ConnectionError("the owner of the session gave no answer that can be read")
@@ -326,6 +339,24 @@ class Line:
         if path is not None and str(path).rpartition("/")[2] != self._session_id:
             raise ConnectionError("the answer is about another session")
         return answer
+
+    async def _line(self, patient: bool, limit_seconds: float) -> bytes:
+        """The next line. Raises `OwnerSilent`; whoever is patient waits for a stopped owner too."""
+        reading = asyncio.ensure_future(self._reader.readline())
+        clock = asyncio.get_running_loop().time
+        began, told = clock(), False
+        try:
+            while not (await asyncio.wait({reading}, timeout=_LOOK_SECONDS))[0]:
+                stat, waited = kernel.stat_of(self._owner), clock() - began
+                stopped = stat is not None and stat.state == "T"
+                if not patient and (stopped or waited >= limit_seconds):
+                    raise OwnerSilent(self._owner, stopped=stopped)
+                if not told and (stopped or waited >= _TELL_SECONDS):
+                    told = True
+                    self.on_wait(self._owner, stopped)
+            return reading.result()
+        finally:
+            reading.cancel()
 
 
 @asynccontextmanager

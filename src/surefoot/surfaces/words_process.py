@@ -1,7 +1,7 @@
 """The words of what came after a start in three languages, as data. Pure.
 
 Owns: how a call that is settled or decided is told on its card, how a living process and the choices about it are
-told (UX-78), and what a session's dead owners were in (UX-161). Does not own: the other
+told (UX-78), what a session's dead owners were in (UX-161), that a live one does not answer. Does not own: the other
 sentences (`words_table`, which takes these in).
 """
 
@@ -20,6 +20,29 @@ LEFT: Mapping[str, tuple[str, str, str]] = {
     "choice_adopt": ("attach", "接上", "接上"),
     "choice_kill": ("stop it", "停止它", "停止它"),
     "choice_leave": ("leave it", "保留它", "保留它"),
+    "owner_waited_for": (
+        "Waiting for process {pid}, which owns this session.",
+        "正在等待拥有此会话的进程 {pid}。",
+        "正在等待擁有此工作階段的行程 {pid}。",
+    ),
+    "owner_stopped": (
+        "Process {pid}, which owns this session, is stopped and answers nothing. Continue it (fg, or kill -CONT {pid})"
+        " or end it; once it has died the session is free.",
+        "拥有此会话的进程 {pid} 已暂停，不会回答。请让它继续（fg，或 kill -CONT {pid}）或结束它；它终止后会话即空闲。",
+        "擁有此工作階段的行程 {pid} 已暫停，不會回答。請讓它繼續（fg，或 kill -CONT {pid}）或結束它；"
+        "它終止後工作階段即空閒。",
+    ),
+    "owner_silent": (
+        "Process {pid}, which owns this session, does not answer. End it if it hangs; once it has died the session is"
+        " free.",
+        "拥有此会话的进程 {pid} 没有回答。若它已挂起，请结束它；它终止后会话即空闲。",
+        "擁有此工作階段的行程 {pid} 沒有回答。若它已停住，請結束它；它終止後工作階段即空閒。",
+    ),
+    "press_unanswered": (
+        "The press was handed over and not answered. Look whether it was recorded before you press again.",
+        "操作已交出但没有得到回答。再次操作之前，请先查看它是否已被记录。",
+        "操作已交出但沒有得到回答。再次操作之前，請先查看它是否已被記錄。",
+    ),
     "died_in": (
         "  died during: {calls}",
         "  终止时正在执行：{calls}",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -13,8 +15,9 @@ from typing import Any
 import pytest
 
 from surefoot.core.model import Draft, Kind
+from surefoot.surfaces import control
 from surefoot.surfaces.cli.running import Desk
-from surefoot.surfaces.control import ANSWER_BYTES, REFUSAL_BYTES, Control, connected
+from surefoot.surfaces.control import ANSWER_BYTES, REFUSAL_BYTES, Control, OwnerSilent, connected
 from surefoot.testing.rig import on_disk
 
 SESSION = "ses_00000000000000000000000001"
@@ -145,3 +148,73 @@ async def test_tr_147_tr_185_a_session_with_two_hundred_looked_at_calls_can_be_r
                 assert (await line.ask("wait", attemptId=newest)).status == 200
         finally:
             await control.close()
+
+
+DEAF = (
+    "import os, signal, socket, sys\n"
+    "os.chdir(sys.argv[1])\n"
+    "door = socket.socket(socket.AF_UNIX)\n"
+    "door.bind(sys.argv[2])\n"
+    "door.listen()\n"
+    "print('listens', flush=True)\n"
+    "peer = door.accept()\n"
+    "os.kill(os.getpid(), signal.SIGSTOP)\n"
+)
+
+
+@pytest.fixture
+def stopped_owner(tmp_path: Path) -> Iterator[int]:
+    """A process that stops itself once somebody has connected; gives its pid."""
+    owner = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", DEAF, str(tmp_path), f"{SESSION}.sock"],
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert owner.stdout is not None
+    try:
+        assert owner.stdout.readline() == "listens\n"
+        yield owner.pid
+    finally:
+        owner.kill()
+        owner.wait()
+        owner.stdout.close()
+
+
+async def test_tr_151_a_stopped_owner_is_named_and_not_waited_for(tmp_path: Path, stopped_owner: int) -> None:
+    async with connected(tmp_path, SESSION, "test") as line:
+        with pytest.raises(OwnerSilent) as silent:
+            await asyncio.wait_for(line.ask("act"), 90)
+    assert silent.value.stopped and silent.value.pid == stopped_owner
+
+
+async def test_tr_151_an_owner_that_does_not_answer_is_waited_for_aloud_and_not_for_ever(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(control, "_TELL_SECONDS", 0.0)
+    told, waits = asyncio.Event(), []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readline()
+        await told.wait()
+        writer.write(json.dumps(snapshot(SESSION)).encode() + b"\n")
+        await reader.read()
+        writer.close()
+
+    def wait(pid: int, stopped: bool) -> None:
+        waits.append((pid, stopped))
+        told.set()
+
+    place = os.open(tmp_path, os.O_RDONLY | os.O_DIRECTORY)
+    server = await asyncio.start_unix_server(serve, f"/proc/self/fd/{place}/{SESSION}.sock")
+    try:
+        async with connected(tmp_path, SESSION, "test") as line:
+            line.on_wait = wait
+            answer = await asyncio.wait_for(line.ask("snapshot", patient=True), 90)
+            assert answer.status == 200 and waits == [(os.getpid(), False)]
+            monkeypatch.setattr(control, "SNAPSHOT_SECONDS", 0.0)
+            with pytest.raises(OwnerSilent) as silent:
+                await asyncio.wait_for(line.ask("snapshot"), 90)
+            assert not silent.value.stopped
+    finally:
+        server.close()
+        await server.wait_closed()
+        os.close(place)

@@ -168,6 +168,8 @@ async def _patiently(reach: Callable[[], Awaitable[Any]]) -> Any:
         try:
             return await reach()
         except SessionHeld as held:
+            if held.__cause__ is not None:
+                raise  # it has a socket and does not answer: that is no short owner
             now, found = clock(), (held.facts.get("pid"), held.facts.get("since"))
             if found != holder:
                 holder, until = found, min(end, now + ONE_OWNER_SECONDS)
@@ -178,7 +180,7 @@ async def _patiently(reach: Callable[[], Awaitable[Any]]) -> Any:
 
 async def _distant(stack: AsyncExitStack, settings: Any, session_id: str, held: SessionHeld) -> Any:
     from surefoot.surfaces.cli.running import CLIENT
-    from surefoot.surfaces.control import connected
+    from surefoot.surfaces.control import OwnerSilent, connected
 
     try:
         bounds = {
@@ -188,11 +190,21 @@ async def _distant(stack: AsyncExitStack, settings: Any, session_id: str, held: 
         line = await stack.enter_async_context(
             connected(settings.places.runtime, session_id, CLIENT, **bounds)
         )
+        line.on_wait = _tell_waiting
         desk = Distant(line, held)
         await desk.refresh()
+    except OwnerSilent as silent:
+        key = "owner_stopped" if silent.stopped else "owner_silent"
+        complain([say(key, language_here(), pid=silent.pid)])
+        raise held from silent
     except OSError:
         raise held from None
     return desk
+
+
+def _tell_waiting(pid: int, stopped: bool) -> None:
+    """What a command that stands still waits for."""
+    complain([say("owner_stopped" if stopped else "owner_waited_for", language_here(), pid=pid)])
 
 
 @dataclass(slots=True)
@@ -245,6 +257,7 @@ class Distant:
         try:
             answer = await self.line.ask(do, request=request)
         except OSError:
+            complain([say("press_unanswered", language_here())])
             raise self.held from None
         return answer.status, dict(answer.body)
 
