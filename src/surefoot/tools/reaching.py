@@ -69,16 +69,18 @@ def _real(named: Named) -> Iterator[str]:
 
 def _fitting(path: str) -> Sequence[str]:
     """The paths a shell would make of a pattern, and the one that is spelled like it."""
-    found = ["/"]
+    found, seen = ["/"], 0
     for part in path.strip("/").split("/"):
         fitting = []
         for folder in found:
             stem = folder if folder == "/" else folder + "/"
             fitting.append(stem + part)
             if _PATTERN.search(part):
-                fitting.extend(stem + name for name in _entries(folder) if _fits(name, part))
-        if len(fitting) > MOST_PATHS:
-            raise _TooMany
+                names = _entries(folder)
+                seen += len(names)
+                fitting.extend(stem + name for name in names if _fits(name, part))
+            if len(fitting) > MOST_PATHS or seen > MOST_ENTRIES:
+                raise _TooMany
         # Below a path where nothing stands, nothing stands either.
         found = [one for one in fitting if os.path.lexists(one)]
     return found

@@ -450,3 +450,28 @@ def test_ux_40_another_spelling_of_a_path_is_no_path_outside() -> None:
         == "allow"
     )
     assert decide(Rules(roots=("/w",)), Mode.DEFAULT, BASH, ("cat a",), READS, seen).kind == "allow"
+
+
+def test_ux_40_a_subcommand_is_found_behind_many_options_and_a_flood_of_them_is_asked_about() -> None:
+    for count, kind in ((60, "deny"), (5000, "ask")):
+        line = f"git {'-c a.b=c ' * count}push"
+        found = classify_shell(line, PLACE).simple_commands or ()
+        assert decide(DENIED, Mode.BYPASS, BASH, found, UNKNOWN).kind == kind
+    compiling = f"gcc {'-I dir ' * 60}-c a.c b.c"
+    found = classify_shell(compiling, PLACE).simple_commands or ()
+    assert decide(parse_rules(allow=["Bash(gcc *)"]), Mode.DEFAULT, BASH, found, UNKNOWN).kind == "allow"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "cat " + "{1..64}" * 4,
+        "cat {1..9999999}",
+        "cat " + "{a,b}" * 30,
+        "; ".join(f'a{n}="$a{n + 1}$a{n + 1}"' for n in range(1, 60)) + "; a60=x; cat $a1",
+        "x=a; cat " + "$x" * 1000 + " ${y}",
+        "x='a b'; cat " + "$x" * 30,
+    ],
+)
+def test_ux_40_what_grows_beyond_all_bounds_cannot_be_told(line: str) -> None:
+    assert classify_shell(line, PLACE).names.untold

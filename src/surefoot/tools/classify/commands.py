@@ -73,7 +73,7 @@ def _dispatch(name: str, arguments: Sequence[Word], scene: Scene) -> Answer:
         reading = found.effect_class is EffectClass.READ_ONLY
         if reading and scene.nested and name in table.lists["insert_after_name"]:
             return unknown(f"{name!r} cannot be kept to reading where it stands")
-        return found
+        return _in_project(name, found, scene) if reading else found
     for rule in table.wrappers.get(name, ()):
         inner = _wrapped(rule, arguments, scene)
         if inner is not None:
@@ -186,6 +186,15 @@ def _at_settings(name: str, answer: Answer, scene: Scene) -> Answer:
     if scene.bases is None and answer.effect_class is EffectClass.READ_ONLY:
         return unknown(f"it is not certain in which repository {name!r} would run")
     return replace(answer, repositories=scene.bases or ())
+
+
+def _in_project(name: str, answer: Answer, scene: Scene) -> Answer:
+    """Note where a package client reads its project, whose files can make it run programs (EC-59)."""
+    if name not in load("environment")["projects"]:
+        return answer
+    if scene.bases is None:
+        return unknown(f"it is not certain in which project {name!r} would run")
+    return replace(answer, projects=tuple((name, base) for base in scene.bases))
 
 
 def _moved(name: str, shape: Shape, scene: Scene) -> Scene:

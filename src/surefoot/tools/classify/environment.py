@@ -76,6 +76,16 @@ def _git_overrides(names: Iterable[str], table: Mapping[str, object]) -> list[tu
     return list(found.items())
 
 
+def runs_others(client: str, name: str, text: str) -> bool:
+    """Whether the file `name` of a project, holding `text`, may make `client` run something (EC-59)."""
+    return re.search(load("environment")["projects"][client][name], text) is not None
+
+
+def files_of_project(client: str) -> tuple[str, ...]:
+    """Names of the files by which a project may make `client` run something."""
+    return tuple(load("environment")["projects"][client])
+
+
 def insertions(words: Sequence[str], ends: Sequence[int]) -> list[tuple[int, str]]:
     """Where in the line, in bytes, further options belong: after a client's name, or a subcommand of git."""
     if words[0] != "git":
@@ -111,6 +121,7 @@ def environment_rows() -> list[tuple[str, str]]:
         ("git_settings", ", ".join(f"{name}={value}" for name, value in table["git"]["fixed"].items())),
         ("git_named", ", ".join(named)),
         ("git_refused", ", ".join(_shown(pattern) for pattern in table["git"]["refused"])),
+        ("projects", ", ".join(f"{name} {file}" for name, row in table["projects"].items() for file in row)),
         ("databases", ", ".join(clients)),
     ]
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 from surefoot.tools.classify.grammar import Word
 from surefoot.tools.classify.rules import tables
 
 MOST_READINGS = 32
+"""Commands behind one launcher, and texts that one shell is given."""
+MOST_WORDS = 40_000
+"""Words of all readings of one command."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,28 +32,33 @@ class Readings:
 
 
 def readings(words: Sequence[Word]) -> Readings:
-    """Every further reading of a command, the first word being its name."""
-    found: list[tuple[Word, ...]] = []
-    programs: list[str] = []
+    """Every further reading of a command, the first word being its name; untold where there are too many."""
+    found: dict[tuple[Word, ...], None] = {}
+    programs: dict[str, None] = {}
     untold = False
     waiting = [tuple(words)]
-    while waiting and len(found) < MOST_READINGS:
+    while waiting:
         named = _plainly_named(waiting.pop(0))
         name = named[0].text
         if not named[0].literal or named[0].glob:
             untold = True
             continue
-        found.append(named)
-        found.extend((named[0], *rest) for rest in _behind_options(named[1:], depth=2))
+        found[named] = None
+        most = MOST_WORDS // len(named)
+        found.update(
+            ((named[0], *rest), None) for rest in islice(_behind_options(named[1:], depth=2), most + 1)
+        )
         launcher, shell = name in tables().lists["launchers"], name in tables().lists["interpreters"]
         if launcher and not (name == "command" and named[1:2] and named[1].text in ("-v", "-V")):
-            waiting.extend(_launched(name, named[1:]))
+            waiting.extend(islice(_launched(name, named[1:]), MOST_READINGS + 1))
         if name == "find":
-            waiting.extend(_executed(named[1:]))
+            waiting.extend(islice(_executed(named[1:]), MOST_READINGS + 1))
         if launcher or shell or name in tables().lists["evaluators"]:
-            programs.extend(_programs(name, named[1:]))
+            programs.update(dict.fromkeys(islice(_programs(name, named[1:]), MOST_READINGS + 1)))
         untold = untold or (shell and _from_input(named[1:])) or _evaluates_unseen(name, named[1:])
-    return Readings(tuple(dict.fromkeys(found)), tuple(dict.fromkeys(programs)), untold)
+        if len(found) > most or max(len(programs), len(waiting)) > MOST_READINGS:
+            return Readings(tuple(found), (), untold=True)
+    return Readings(tuple(found), tuple(programs), untold)
 
 
 def _plainly_named(words: tuple[Word, ...]) -> tuple[Word, ...]:

@@ -30,6 +30,7 @@ from surefoot.tools.classify.scene import Answer, Said, Scene
 from surefoot.tools.classify.tree import Node
 
 MOST_SPELLINGS = 64
+MOST_LOOKUPS = 1000
 _PIPES = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _OPEN_NUMBER = re.compile(r"/(?:dev|proc/self)/fd/[0-9]+")
 _PIECE = re.compile(
@@ -247,9 +248,10 @@ def marked(word: Word, node: Node) -> Word:
 def resolve(said: Sequence[Said], values: Mapping[str, Sequence[Word]], scene: Scene) -> Names:
     """The paths of all words of a line. `values` are what its own variables were given anywhere in it."""
     named: list[Named] = []
+    known = _Known(values)
     untold = False
     for one in said:
-        spelled = _spelled(one.word, values, replace(scene, bases=one.bases), frozenset())
+        spelled = _spelled(one.word, known, replace(scene, bases=one.bases), frozenset())
         if spelled is None:
             untold = True
             continue
@@ -275,7 +277,10 @@ def _paths(word: Word, said: Said, scene: Scene) -> list[Named] | None:
         if text in _PIPES or _OPEN_NUMBER.fullmatch(text):
             continue
         pattern = word.glob
-        for one in _unbraced(text) if pattern else (text,):
+        spellings = _unbraced(text) if pattern else (text,)
+        if spellings is None:
+            return None
+        for one in spellings:
             if one.startswith("/"):
                 found.append(Named(one, pattern, said.folders))
             elif said.bases is None:
@@ -307,34 +312,46 @@ def _plain(text: str, tilde: bool) -> Iterator[tuple[str, bool]]:
             yield text[len(mark) :], False
 
 
-def _unbraced(text: str, depth: int = 0) -> tuple[str, ...]:
-    """A text with its braces written out, beside itself, since quotes may have made them plain."""
-    inner = _BRACES.search(text)
-    if inner is None or depth > 4:
-        return (text,)
-    steps = _STEPS.fullmatch(inner[1])
-    choices = inner[1].split(",")
-    if steps is not None:
-        choices = _stepped(steps[1], steps[2])
-    elif len(choices) < 2:
-        return (text,)
-    made = [text]
-    for choice in choices[:MOST_SPELLINGS]:
-        made.extend(_unbraced(text[: inner.start()] + choice + text[inner.end() :], depth + 1))
-    return tuple(dict.fromkeys(made))
+def _unbraced(text: str) -> Sequence[str] | None:
+    """A text with its braces written out, beside itself, since quotes may have made them plain; None for too many."""
+    made, waiting = [text], [text]
+    while waiting:
+        one = waiting.pop()
+        inner = next(filter(_chooses, _BRACES.finditer(one)), None)
+        if inner is None:
+            made.append(one)
+            continue
+        steps = _STEPS.fullmatch(inner[1])
+        choices = inner[1].split(",") if steps is None else _stepped(steps[1], steps[2])
+        waiting.extend(one[: inner.start()] + choice + one[inner.end() :] for choice in choices)
+        if len(made) + len(waiting) > MOST_SPELLINGS:
+            return None
+    return list(dict.fromkeys(made))
+
+
+def _chooses(braces: re.Match[str]) -> bool:
+    return "," in braces[1] or _STEPS.fullmatch(braces[1]) is not None
 
 
 def _stepped(first: str, last: str) -> list[str]:
     if first.lstrip("-").isdigit() and last.lstrip("-").isdigit():
         low, high = sorted((int(first), int(last)))
-        return [str(number) for number in range(low, min(high, low + MOST_SPELLINGS) + 1)]
+        return [
+            str(number) for number in range(low, min(high, low + MOST_SPELLINGS) + 1)
+        ]  # more are too many
     low, high = sorted((ord(first[0]), ord(last[0])))
     return [chr(number) for number in range(low, high + 1)]
 
 
-def _spelled(
-    word: Word, values: Mapping[str, Sequence[Word]], scene: Scene, within: frozenset[str]
-) -> list[Word] | None:
+@dataclass(slots=True)
+class _Known:
+    """What the variables of a line were given, and how often they are still looked up: each may name others."""
+
+    values: Mapping[str, Sequence[Word]]
+    left: int = MOST_LOOKUPS
+
+
+def _spelled(word: Word, known: _Known, scene: Scene, within: frozenset[str]) -> list[Word] | None:
     """The literal words a word may become; empty when it is a name out of a list, None when untold."""
     if word.literal:
         return [word]
@@ -348,7 +365,7 @@ def _spelled(
         if not piece.variable:
             choices.append([Word(piece.text, glob=_globs(piece.text, piece), bare=not piece.quoted)])
             continue
-        found = _value(piece.text, values, scene, within)
+        found = _value(piece.text, known, scene, within)
         if found is None:
             return None
         if not found:
@@ -425,9 +442,7 @@ def _pieces(raw: str) -> list[_Piece] | None:
     return pieces
 
 
-def _value(
-    name: str, values: Mapping[str, Sequence[Word]], scene: Scene, within: frozenset[str]
-) -> list[Word] | None:
+def _value(name: str, known: _Known, scene: Scene, within: frozenset[str]) -> list[Word] | None:
     """What a variable may hold; only the line itself, `HOME` and `PWD` tell."""
     home = scene.place.home
     if name == "HOME":
@@ -435,12 +450,13 @@ def _value(
     if name == "PWD":
         # Where a variable was given it, the directory may have been another.
         return None if scene.bases is None or within else [Word(base) for base in scene.bases]
-    given = values.get(name)
-    if given is None or name in within:
+    given = known.values.get(name)
+    known.left -= 1
+    if given is None or name in within or known.left < 0:
         return None
     made: list[Word] = []
     for word in given:
-        spelled = _spelled(word, values, scene, within | {name})
+        spelled = _spelled(word, known, scene, within | {name})
         if spelled is None or any(one.bare and one.text.startswith("~") and home is None for one in spelled):
             return None
         if any(one.bare and re.match(r"~[^/]", one.text) for one in spelled):

@@ -47,6 +47,8 @@ class Answer:
     """Simple commands found inside this one, for permission rules."""
     repositories: tuple[str, ...] = ()
     """Folders in which a git of this part may run, whose settings can name programs (EC-59)."""
+    projects: tuple[tuple[str, str], ...] = ()
+    """A package client of this part and the folder it runs in: files of a project may make it run others (EC-59)."""
     said: tuple[Said, ...] = ()
     """Words of this part that may name files."""
 
@@ -91,6 +93,7 @@ def join(answers: Iterable[Answer]) -> Answer:
             clients=tuple(sorted({*result.clients, *answer.clients})),
             inner=(*result.inner, *answer.inner),
             repositories=tuple(dict.fromkeys((*result.repositories, *answer.repositories))),
+            projects=tuple(dict.fromkeys((*result.projects, *answer.projects))),
             said=(*result.said, *answer.said),
         )
     return replace(result, check=bool(checks) and all(checks))

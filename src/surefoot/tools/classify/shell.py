@@ -97,6 +97,8 @@ class ShellEffect:
     """For `READ_ONLY`: the line as it is run in the reading environment (EC-59)."""
     repositories: tuple[str, ...] = ()
     """For `READ_ONLY`: folders whose git settings are looked up before, because a git may run there."""
+    projects: tuple[tuple[str, str], ...] = ()
+    """For `READ_ONLY`: package clients and the folders they run in, which are looked at before."""
     names: Names = field(default_factory=Names)
     """What the line opens as far as its words tell, for permissions (UX-38, UX-40)."""
 
@@ -122,6 +124,7 @@ def classify_shell(command: str, place: Place) -> ShellEffect:
         write_targets=answer.paths,
         reading_text=_amended(command, walk) if effect.effect_class is EffectClass.READ_ONLY else None,
         repositories=answer.repositories,
+        projects=answer.projects,
         names=resolve((*answer.said, *walk.said), walk.values, walk.scene()),
     )
 
