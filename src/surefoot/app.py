@@ -20,7 +20,7 @@ from surefoot.briefing import Briefing, briefing
 from surefoot.config import Settings
 from surefoot.core.canonical import digest_text
 from surefoot.core.limits import OLDER, LimitInvalid, Limits, read_limits
-from surefoot.core.model import BarrierLevel, Kind, Notice, Owner, Receipt
+from surefoot.core.model import BarrierLevel, Notice, Owner, Receipt
 from surefoot.errors import (
     ProviderError,
     RecoveryRefused,
@@ -29,6 +29,7 @@ from surefoot.errors import (
     SettingsError,
     UsageError,
 )
+from surefoot.ledger.newest import newest_said
 from surefoot.ledger.opening import open_ledger
 from surefoot.ledger.owners import this_process
 from surefoot.ledger.places import OWNERS, PROCESSES, ledger_files
@@ -65,9 +66,6 @@ from surefoot.tools.supervision import RunFolders
 from surefoot.tools.worker import Worker
 from surefoot.verifiers.files import FilesVerifier
 
-NEWEST = 20
-FIRST_ENTRIES = 8
-"""How many sessions, and how many entries of each, `--continue` looks at for words."""
 RETRY_SWITCH = "SUREFOOT_TOOL_RECOVERY_RETRY"
 
 
@@ -196,12 +194,7 @@ class App:
 
     async def newest(self, rows: Sequence[SessionRow]) -> str:
         """The newest session somebody said a word in; a chat that was only opened is nothing to go on with."""
-        newest = sorted(rows, key=lambda row: row.changed_ms, reverse=True)
-        for row in newest[:NEWEST]:
-            entries = await self.ledger.read(row.session_id, limit=FIRST_ENTRIES)
-            if row.calls or any(entry.kind in (Kind.USER, Kind.FORKED) for entry in entries):
-                return row.session_id
-        return newest[0].session_id
+        return (await newest_said(self.ledger, rows)).session_id
 
     async def _own(self, session_id: str | None, *, take_over: bool, is_new: bool = False) -> Session:
         opening = self._opening() if session_id is None or is_new else None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,6 +17,19 @@ from surefoot.testing.emulator.process import EmulatorProcess
 
 READ = {"text": "Let me look.", "calls": [{"name": "read", "args": {"path": "a.txt"}}]}
 DONE = {"text": "All finished."}
+ONLY_OPENED = """
+import asyncio, os
+from pathlib import Path
+from surefoot.app import open_app
+from surefoot.config import load_settings
+
+async def main():
+    async with open_app(load_settings({}, os.environ, Path.cwd()), directory=Path.cwd()) as app:
+        await (await app.session(new=True)).close()
+
+asyncio.run(main())
+"""
+"""A session in which nobody says a word."""
 AS_FIRST = ("-m", "openai/another", "--effort", "high")
 
 
@@ -82,3 +98,17 @@ def test_pr_1_a_chat_that_is_resumed_without_the_flags_recovers_what_was_refused
     finally:
         child.close(force=True)
     assert asked(emulator) == [("another", "high")] * 3
+
+
+def test_ux_15_ux_164_what_goes_on_with_the_newest_session_and_what_shows_it_mean_the_same_one(
+    world: World,
+) -> None:
+    world.model_says({"text": "One."}, {"text": "Two."})
+    assert world.run("-p", "hello").returncode == 0
+    spoken = world.run("session", "show", "--id").stdout
+    subprocess.run([sys.executable, "-c", ONLY_OPENED], cwd=world.project, env=world.environ, check=True)
+    rows = json.loads(world.run("session", "list", "--json").stdout)
+    assert len(rows) == 2 and rows[0]["session_id"] != spoken.strip()
+    assert world.run("session", "show", "--id").stdout == spoken
+    went_on = json.loads(world.run("-c", "-p", "on", "--output-format", "json").stdout)
+    assert (went_on["result"], went_on["session_id"]) == ("Two.", spoken.strip())

@@ -1,15 +1,19 @@
-"""How a session stands, read from the end of its entries.
+"""Which session is the newest, and how a session stands, read from the end of its entries.
 
-Owns: how far back is read. Does not own: what the entries say (`core.turns`).
+Owns: how far back is read, and which session `-c` and a command without a reference mean. Does not own: what the
+entries say (`core.turns`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from surefoot.core.model import Kind
 from surefoot.core.turns import Latest, latest_of
-from surefoot.ledger.port import Readable
+from surefoot.ledger.port import Readable, SessionRow
 
 WINDOW = 256
+SESSIONS, FIRST_ENTRIES = 20, 8
 _TELLING = (Kind.TURN.value, Kind.SESSION_OPENED.value, Kind.BARRIER_SET.value)
 
 
@@ -27,3 +31,18 @@ async def newest_of(ledger: Readable, session_id: str, position: int) -> Latest:
     kinds = _TELLING if found.turn_id is not None and not found.silent else (*_TELLING, Kind.ASSISTANT.value)
     earlier = await ledger.read(session_id, kinds=kinds)
     return latest_of([*(entry for entry in earlier if entry.position <= after), *last])
+
+
+async def newest_said(ledger: Readable, rows: Sequence[SessionRow]) -> SessionRow:
+    """The newest session somebody said a word in; a chat that was only opened is nothing to go on with.
+
+    `rows` are at least one. One that cannot be read stands only where there is no other.
+    """
+    newest = sorted(rows, key=lambda row: (row.status == "ok", row.changed_ms), reverse=True)
+    for row in newest[:SESSIONS]:
+        if row.status != "ok":
+            break
+        entries = await ledger.read(row.session_id, limit=FIRST_ENTRIES)
+        if row.calls or any(entry.kind in (Kind.USER, Kind.FORKED) for entry in entries):
+            return row
+    return newest[0]

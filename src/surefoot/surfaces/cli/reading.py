@@ -25,7 +25,7 @@ from surefoot.core.model import Entry, Receipt, State
 from surefoot.core.snapshot import Asked, SessionFacts, select, snapshot
 from surefoot.core.turns import Latest
 from surefoot.errors import SessionMissing, SurefootError, UsageError
-from surefoot.ledger.newest import newest_of
+from surefoot.ledger.newest import newest_of, newest_said
 from surefoot.ledger.places import PROCESSES
 from surefoot.ledger.port import Readable, SessionRow
 from surefoot.surfaces.cli.finding import Finder
@@ -156,7 +156,7 @@ def matches(reference: str, full: str, name: str | None = None) -> bool:
 async def find_session(settings: Settings, reference: str | None) -> tuple[Place, SessionRow]:
     """The session a reference names: here, or anywhere when the id is given in full (UX-164).
 
-    Without a reference the newest one here. Raises `SessionMissing`.
+    Without a reference the newest one here that somebody said a word in, as `-c` goes on with. Raises `SessionMissing`.
     """
     here, broken = await rows_of(places_of(settings, every=False))
     if broken and not (reference and len(reference) == ID_LENGTH):
@@ -164,7 +164,9 @@ async def find_session(settings: Settings, reference: str | None) -> tuple[Place
     if reference is None:
         if not here:
             raise SessionMissing("There is no session in this project yet.", next_command='surefoot -p "…"')
-        return max(here, key=lambda item: item[1].changed_ms)
+        place = here[0][0]
+        async with reader(place) as ledger:
+            return place, await newest_said(ledger, [row for _, row in here])
     named = [item for item in here if reference in (item[1].session_id, item[1].name)]
     found = named or [item for item in here if matches(reference, item[1].session_id)]
     if not found and len(reference) == ID_LENGTH:
