@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-import email.utils
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -27,6 +26,7 @@ from surefoot.errors import (
     ProviderRefused,
     ProviderUnreachable,
 )
+from surefoot.providers.asked_waits import retry_after
 from surefoot.providers.diagnosis import BODY_BYTES, certainty, clean_trace, diagnose, error_of
 from surefoot.providers.endpoints import (
     Endpoint,
@@ -367,30 +367,6 @@ def _causes(error: BaseException | None) -> list[BaseException]:
             found.extend(error.exceptions)
         error = error.__cause__ or error.__context__
     return found
-
-
-def retry_after(headers: Mapping[str, str], now_seconds: float) -> float | None:
-    """Seconds from `retry-after-ms` or `retry-after` (a number or an HTTP date), or None."""
-    told_ms, told = headers.get("retry-after-ms"), headers.get("retry-after")
-    for text, unit_seconds in ((told_ms, 0.001), (told, 1.0)):
-        seconds = _number(text)
-        if seconds is not None:
-            return seconds * unit_seconds
-    if told is None:
-        return None
-    try:
-        then = email.utils.parsedate_to_datetime(told)
-    except (TypeError, ValueError):
-        return None
-    return max(0.0, then.timestamp() - now_seconds)
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        seconds = float(text or "")
-    except ValueError:
-        return None
-    return seconds if 0 <= seconds < 1e9 else None
 
 
 class _Limit:

@@ -10,6 +10,7 @@ Promises: receipt:exact; a request of which a byte left is never told as not sen
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -277,11 +278,16 @@ class _Request:
                 raise ConnectionError("the answer was cut off")
             cut = "\n[cut]" if len(content) > REPLY_BYTES else ""
             text = content[:REPLY_BYTES].decode("utf-8", "replace") + cut
-            asked = answer.getheader("retry-after") or ""
-            self.retry_after = float(asked) if asked.isascii() and asked.isdigit() else None
+            self.retry_after = _asked_wait(answer)
             return answer.status, answer.getheader("location"), text
         finally:
             connection.close()
+
+
+def _asked_wait(answer: http.client.HTTPResponse) -> float | None:
+    from surefoot.providers.asked_waits import retry_after  # no start reads a date of a header
+
+    return retry_after({name.lower(): value for name, value in answer.getheaders()}, time.time())
 
 
 def _guard(connection: http.client.HTTPConnection, sent: _Sent, limit_boot_ms: int) -> None:

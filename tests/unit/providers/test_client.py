@@ -25,8 +25,9 @@ from surefoot.errors import (
     SettingsError,
 )
 from surefoot.providers import contracts
+from surefoot.providers.asked_waits import retry_after
 from surefoot.providers.chat import ChatWire
-from surefoot.providers.client import Client, retry_after
+from surefoot.providers.client import Client
 from surefoot.providers.endpoints import Endpoint, EndpointLimits, is_loopback
 from surefoot.providers.port import ModelRequest, Reply, TextDelta, ToolSpec
 
@@ -427,6 +428,8 @@ def test_pr_5_both_forms_of_retry_after_are_read() -> None:
     assert retry_after({"retry-after-ms": "1500", "retry-after": "9"}, now) == 1.5
     assert retry_after({"retry-after": date}, now) == pytest.approx(30, abs=1.5)
     assert retry_after({"retry-after": email.utils.formatdate(now - 30, usegmt=True)}, now) == 0.0
+    bare = email.utils.formatdate(now + 30, usegmt=True).removesuffix(" GMT")
+    assert retry_after({"retry-after": bare}, now) == pytest.approx(30, abs=1.5), "GMT whatever the zone here"
     assert retry_after({"retry-after": "soon"}, now) is None
     assert retry_after({"retry-after": "nan"}, now) is None
     assert retry_after({}, now) is None

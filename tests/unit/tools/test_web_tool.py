@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import email.utils
 import json
 import socket
 import threading
@@ -280,3 +281,21 @@ def test_tr_109_a_put_is_looked_up_by_reading_its_address_and_a_post_needs_its_o
         assert observe(verifier, stored, Deadline(1 << 60), fenced=True).state == "satisfied"
         posted = Receipt("s", "t", "c", "a", 0, arguments=json.dumps({**asked, "method": "POST"}))
         assert tool.verifier_for(posted) is None
+
+
+@pytest.mark.parametrize(
+    ("told", "least", "most"),
+    [
+        ("7", 7, 7),
+        ("1.5", 1.5, 1.5),
+        (email.utils.formatdate(4e9, usegmt=True), 1e6, 4e9),
+        ("Thu, 01 Jan 1970 00:00:01 GMT", 0, 0),
+    ],
+)
+def test_tr_164_a_wait_is_read_in_both_forms_of_retry_after(told: str, least: float, most: float) -> None:
+    busy = b"HTTP/1.1 503 Busy\r\nRetry-After: " + told.encode() + b"\r\nContent-Length: 0\r\n\r\n"
+    peer = Scripted(busy)
+    with contextlib.closing(peer):
+        outcome = run(method="GET", url=peer.url)
+    assert outcome.transient and outcome.retry_after_seconds is not None
+    assert least <= outcome.retry_after_seconds <= most
