@@ -180,8 +180,12 @@ class Barrier:
         looked, found, permit = await self._allowed(await self._compared(looked), batch)
         prepared = Prepared()
         if found is None:
+            allowed = looked.effect
             looked, prepared = await self._prepared(looked)
             found = refusal_of(prepared) or self.verdict(looked, batch)
+            if found is None and drafts.is_no_reader(looked, allowed):
+                permit = await self._permitted(looked)  # nobody allowed it as what it turned out to be
+                found = permit.refused or self.verdict(looked, batch)
         receipt = (
             await self._not_started(looked, found)
             if found is not None

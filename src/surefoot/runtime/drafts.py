@@ -66,6 +66,11 @@ def departs(stored: Effect, now: Effect) -> bool:
     return set(now.reach) != set(stored.reach) or both.effect_class is not stored.effect_class
 
 
+def is_no_reader(looked: Looked, allowed: Effect) -> bool:
+    """Whether a call that was allowed as a reader turned out to be none (EC-59)."""
+    return allowed.effect_class is EffectClass.READ_ONLY is not looked.effect.effect_class
+
+
 def departure(looked: Looked) -> Refused | None:
     """The refusal of a retry that became another call on its way: by a hook, a link, a declaration (TR-136)."""
     pinned = looked.call.pinned

@@ -32,6 +32,11 @@ READING_ROWS: Mapping[str, Texts] = {
         "无法挡住的设置：这样的命令是 UNKNOWN",
         "無法擋住的設定：這樣的命令是 UNKNOWN",
     ),
+    "projects": (
+        "files of a project that may make its package client run something: such a command is UNKNOWN",
+        "可能让项目的包管理程序运行其他东西的文件：这样的命令是 UNKNOWN",
+        "可能讓專案的套件管理程式執行其他東西的檔案：這樣的命令是 UNKNOWN",
+    ),
     "databases": (
         "database clients, kept to reading by the server",
         "数据库客户端，由服务器限制为只读",

@@ -227,7 +227,7 @@ class World:
         missing = missing_programs(found.simple_commands or (), self.variables["PATH"])
         if missing:
             return Ran(command, judged, missing=missing)
-        made = asyncio.run(reading(self.variables, found.repositories))
+        made = asyncio.run(reading(self.variables, found.repositories, found.projects))
         if made is None:
             return Ran(command, judged, missing=("reading environment",))
         argv = ["bash", *made.shell_options, "-c", found.reading_text]

@@ -325,7 +325,7 @@ class SettingsHooks:
         found = _classified(command, place)
         clients = tuple(sorted(found.clients))
         if effect_class is EffectClass.READ_ONLY and "class" not in arguments:
-            readers = await reading(variables, found.repositories)
+            readers = await reading(variables, found.repositories, found.projects)
             if readers is None:
                 effect_class = EffectClass.UNKNOWN  # a reader that cannot be kept one is unknown (EC-59)
                 stricter_effect = Effect(effect_class, _around(arguments, place), check=True)

@@ -149,7 +149,7 @@ async def _prepare(
     effect: Effect = found.effect
     variables, options = without_ours(os.environ), SHELL_OPTIONS
     if effect.effect_class is EffectClass.READ_ONLY and receipt.effect_class in (None, effect.effect_class):
-        readers = await reading(variables, found.repositories)
+        readers = await reading(variables, found.repositories, found.projects)
         if readers is None:
             effect = UNDECLARED  # a reader that cannot be kept one is unknown (EC-59)
         else:
