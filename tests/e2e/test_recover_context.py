@@ -197,7 +197,7 @@ def test_ux_124_ux_126_a_chat_that_is_gone_on_with_shows_the_card_and_its_key_se
 
 
 @pytest.mark.promise("protocol:account-first")
-def test_fi_9_a_stalled_recovery_request_is_already_accounted_for_and_a_kill_sends_nothing_more(
+def test_fi_9_pr_38_pr_80_a_stalled_recovery_request_is_already_accounted_for_and_a_kill_sends_nothing_more(
     world: World, emulator: EmulatorProcess
 ) -> None:
     world.run("-p", "look at a.txt")
@@ -206,10 +206,12 @@ def test_fi_9_a_stalled_recovery_request_is_already_accounted_for_and_a_kill_sen
     wait_for(lambda: len(emulator.requests()) == 3)
     consumed = records(world)[-1]
     assert (consumed["state"], consumed["projected"]) == ("consumed", True)
+    assert world.run("recover", "context", "--json").returncode == 8
     running.send_signal(signal.SIGKILL)
     running.communicate(timeout=120)
     again = world.run("recover-context")
     assert again.returncode == 1 and again.stderr.startswith("recovery_spent:")
+    assert again.stderr.splitlines()[0].endswith("next: surefoot -c"), "to go on is an ordinary request"
     assert len(emulator.requests()) == 3
     assert world.run("session", "show").returncode == 0
     assert len(emulator.requests()) == 3

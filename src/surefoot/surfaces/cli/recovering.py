@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from surefoot.core.incident import Incident
 
 ID = "inc_"
+_UNANSWERED = (None, "failed", "cancelled")
+"""What became of a recovery request that brought no reply and no refusal."""
 
 
 @click.command("recover-context", short_help="Recover from valid history after a refusal.")
@@ -155,10 +157,16 @@ def _refused(body: Any, language: str, *, as_json: bool) -> int:
         said = {"code": body["code"], "reason": body.get("reason"), "message": _sentence(body, language)}
         say_json({**said, "incident": told, "exitCode": 1})
         return 1
-    way = say("end_next", language, command="surefoot -c" if card is None else "surefoot session show")
+    way = say("end_next", language, command=_way_on(card))
     complain([f"{body['code']}: {_sentence(body, language)} {way}"])
     complain([] if card is None else incident_card.lines(card, language))
     return 1
+
+
+def _way_on(card: Mapping[str, Any] | None) -> str:
+    """The command that helps: where the one request was never answered, going on is an ordinary one (PR-38)."""
+    unanswered = card is not None and card.get("state") == "consumed" and card.get("outcome") in _UNANSWERED
+    return "surefoot -c" if card is None or unanswered else "surefoot session show"
 
 
 def _sentence(body: Any, language: str) -> str:
