@@ -226,5 +226,5 @@ def test_every_scripted_model_belongs_to_a_page() -> None:
 def test_make_targets_that_pages_name_exist() -> None:
     made = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     for page in PAGES:
-        for target in re.findall(r"`?make ([a-z-]+)\b[^`\n]*`", page.read_text(encoding="utf-8")):
+        for target in re.findall(r"(?:`|\$ |^)make ([a-z-]+)\b", page.read_text(encoding="utf-8"), re.M):
             assert target in made, f"{name(page)}: make {target}"
