@@ -7,7 +7,7 @@ admission (PR-13, PR-27, PR-28, PR-30). Does not own: when a record is written
 Promises: protocol:account-first.
 
 A record is JSON text. A change merges keys into the text that was stored; what this
-version does not know, number literals included, stays as it was written.
+version does not know stays as it was written, to the letter.
 """
 
 from __future__ import annotations
@@ -61,10 +61,6 @@ def may_be_offered(kind: str, certainty: str) -> bool:
 
 
 # --- the record ---------------------------------------------------------------------------
-
-
-class _Literal(str):
-    """A number exactly as it was written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,27 +122,38 @@ def decode(text: str, position: int = 0) -> Incident:
 
 def encode(fields: Mapping[str, Any]) -> str:
     """A record as text, keys in the order given."""
-    return _written(dict(fields))
+    return json.dumps(dict(fields), ensure_ascii=False)
 
 
 def merged(text: str, changes: Mapping[str, Any]) -> str:
-    """The stored text with `changes` merged in; every other key as it was, literals included (PR-22)."""
-    stored = json.loads(text, parse_int=_Literal, parse_float=_Literal, parse_constant=_Literal)
-    return _written({**stored, **changes})
+    """The stored text with `changes` merged in; every other member to the letter as it was written (PR-22)."""
+    members = _members(text)
+    for key, value in changes.items():
+        written, _ = members.get(key, (json.dumps(key, ensure_ascii=False), ""))
+        members[key] = (written, json.dumps(value, ensure_ascii=False))
+    return "{" + ", ".join(f"{key}: {value}" for key, value in members.values()) + "}"
 
 
-def _written(value: Any) -> str:
-    if isinstance(value, _Literal):
-        return str(value)
-    if isinstance(value, Mapping):
-        return (
-            "{"
-            + ", ".join(f"{json.dumps(str(k), ensure_ascii=False)}: {_written(v)}" for k, v in value.items())
-            + "}"
-        )
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(map(_written, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
+def _members(text: str) -> dict[str, tuple[str, str]]:
+    """The members of an object by their names: name and value as they are written. The text was read before."""
+    decoder, members = json.JSONDecoder(), dict[str, tuple[str, str]]()
+    at = _behind(text, text.index("{") + 1)
+    while text[at] != "}":
+        name, end = decoder.raw_decode(text, at)
+        written = text[at:end]
+        at = _behind(text, _behind(text, end) + 1)
+        _, end = decoder.raw_decode(text, at)
+        members[str(name)] = (written, text[at:end])
+        at = _behind(text, end)
+        at = _behind(text, at + 1) if text[at] == "," else at
+    return members
+
+
+def _behind(text: str, at: int) -> int:
+    """The first place from `at` on that is no white space."""
+    while text[at] in " \t\n\r":
+        at += 1
+    return at
 
 
 def incidents_of(entries: Sequence[Entry]) -> list[Incident]:

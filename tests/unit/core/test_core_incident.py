@@ -75,6 +75,24 @@ def test_pr_22_unknown_fields_survive_every_change_with_their_number_literals() 
     assert json.loads(later)["state"] == "consumed" and json.loads(later)["outcome"] == "refused"
 
 
+UNKNOWN = {
+    "escapes": '"\\u0041\\/\\ud800 \\"quoted\\""',
+    "\\u006bey": '{"inner" :  [1.0e+400, -0,\t{"a":{}} ],"b":"}"}',
+    "nothing": "null",
+    "wide": "[ ]",
+}
+
+
+def test_pr_22_unknown_members_are_kept_to_the_letter_and_stay_writable() -> None:
+    told = ",\n ".join(f'"{name}" : {value}' for name, value in UNKNOWN.items())
+    text = f' {{"version":1, {told} , "state":"pending","id":"inc_x"}} '
+    later = incident.merged(incident.merged(text, {"state": "consumed"}), {"outcome": "refused", "at": 3})
+    assert all(f'"{name}": {value}' in later for name, value in UNKNOWN.items())
+    assert json.loads(later) == {**json.loads(text), "state": "consumed", "outcome": "refused", "at": 3}
+    assert later.encode(), "a lone half of a pair that came as an escape can be stored again"
+    assert incident.merged("{}", {}) == "{}" and incident.merged('{"a":1}', {"a": [2]}) == '{"a": [2]}'
+
+
 @pytest.mark.parametrize(
     "text",
     [
