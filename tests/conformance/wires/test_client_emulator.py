@@ -51,7 +51,7 @@ async def ask(
         f"{profile}/chat",
         "m",
         key=lambda: key,
-        limits=EndpointLimits(2, 2, 2, 20),
+        limits=EndpointLimits(60, 60, 60, 90),
     )
     request = ModelRequest("m", "be brief", messages or (ASK,), TOOLS, **extra)
     return await client.send(endpoint, ChatWire(), contracts.resolve(endpoint.contract), request)

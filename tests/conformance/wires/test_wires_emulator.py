@@ -54,7 +54,7 @@ async def ask(
 ) -> Reply:
     profile, _, wire = place.partition("/")
     url = emulator.base_url(profile, wire=wire).removesuffix("/v1") + "/v1"
-    endpoint = Endpoint("desk", url, wire, place, "m", key=lambda: key, limits=EndpointLimits(2, 2, 2, 20))
+    endpoint = Endpoint("desk", url, wire, place, "m", key=lambda: key, limits=EndpointLimits(60, 60, 60, 90))
     effort = extra.pop("effort", "low" if wire == "anthropic" else None)
     given = messages or (UserWords("trn_1", "go"),)
     request = ModelRequest("m", "be brief", given, TOOLS, effort=effort, **extra)
