@@ -116,6 +116,7 @@ class GitVerifier:
     ) -> Observation:
         pushed = record["push"]
         address = repository.push_address(pushed["remote"]) if pushed["remote"] else pushed["url"]
+        elapsed = self._since_end(call) if fenced else None  # what is over before refs are listed adds none
         listed = None if address is None else repository.remote_refs(address)
         if listed is None:
             return _unknown("remote_unreachable", f"{pushed['url']} could not be asked.")
@@ -135,13 +136,10 @@ class GitVerifier:
             return _unknown("no_listing_before", "What the remote held before is not known.", evidence)
         if listing_digest(listed) != pushed["listing"]:
             return _unknown("remote_changed", "The remote's refs changed since, in another way.", evidence)
-        return self._push_is_absent(call, names, evidence, fenced=fenced)
+        return self._push_is_absent(elapsed, names, evidence)
 
-    def _push_is_absent(
-        self, call: Receipt, names: str, evidence: Mapping[str, Any], *, fenced: bool
-    ) -> Observation:
+    def _push_is_absent(self, elapsed: int | None, names: str, evidence: Mapping[str, Any]) -> Observation:
         said = f"The remote lists every ref as before; {names} does not hold the commit."
-        elapsed = self._since_end(call) if fenced else None
         evidence = {**evidence, "commitWindowSeconds": self._window, "msSinceEnd": elapsed}
         if self._window is None:
             return Observation("absent", Grade.STRONG, False, said, evidence, _MAY_COME, "no_commit_window")

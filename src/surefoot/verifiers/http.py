@@ -37,6 +37,9 @@ REPLY_SECONDS = 10.0
 DATE_STEP_MS = 1000
 """A `Date` header tells whole seconds, so a difference of two may be short by one."""
 _NEXT = re.compile(r'<([^>]*)>\s*;[^,]*\brel="?next"?', re.IGNORECASE)
+_MORE = ("has_more", "hasMore", "next", "next_page", "nextPage", "next_page_token", "nextPageToken", "next_cursor",
+         "nextCursor", "nextLink", "@odata.nextLink", "truncated", "isTruncated")  # fmt: skip
+"""Members by which a reply says that there are further pages."""
 _REDIRECT = frozenset({301, 302, 303, 307, 308})
 
 
@@ -72,8 +75,17 @@ def _items(value: Any) -> list[Any]:
 
 
 def _next_by_link(reply: Reply) -> str | None:
+    """The page a `Link` header names. One that the content alone speaks of is not known how to ask for."""
     found = _NEXT.search(reply.headers.get("link", ""))
-    return None if found is None else found[1]
+    if found is not None:
+        return found[1]
+    try:
+        value = reply.json()
+    except Unanswered:
+        return None  # whoever reads the items says so
+    if isinstance(value, dict) and any(value.get(name) for name in _MORE):
+        raise Unanswered("pages_unread")
+    return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,10 +241,13 @@ class HttpVerifier:
 
     def _ask(self, reader: Reader, key: str, call: Receipt, *, fenced: bool) -> Observation:
         if self._look.by_key is not None and key:
+            elapsed = (
+                self._since_end(call) if fenced else None
+            )  # what is over before pages are read adds none
             seen = self._by_key(reader, key, call)
             if isinstance(seen, Observation):
                 return seen
-            return self._absent(reader, key, call, seen, fenced=fenced)
+            return self._refused(reader, key, call) or self._absent(seen, elapsed, fenced=fenced)
         if self._look.put is not None:
             return _compared(reader, *self._look.put(call), fenced=fenced)
         return _unknown("no_lookup", "No look-up by key is declared, and nothing was put.")
@@ -288,16 +303,21 @@ class HttpVerifier:
             return _unknown("not_found_unconfirmed", said, {"neighbour": status})
         return {"status": 404, "neighbour": 200}
 
-    def _absent(
-        self, reader: Reader, key: str, call: Receipt, read: Mapping[str, Any], *, fenced: bool
-    ) -> Observation:
-        if self._look.refusal is not None:
-            reply = reader.get(self._look.refusal(key, call))
-            if reply.status == 200 and self._look.refused(reply.json()):
-                said = "The look-up finds none, and the far side refuses the key from now on."
-                return Observation("absent", Grade.PROOF, True, said, {**read, "keyRefused": True})
+    def _refused(self, reader: Reader, key: str, call: Receipt) -> Observation | None:
+        """What the look-up finds once the far side refuses the key; None when it does not say so."""
+        if self._look.refusal is None:
+            return None
+        reply = reader.get(self._look.refusal(key, call))
+        if reply.status != 200 or not self._look.refused(reply.json()):
+            return None
+        read = self._by_key(reader, key, call)  # what took effect before the refusal is listed by now
+        if isinstance(read, Observation):
+            return read
+        said = "The look-up finds none, and the far side refuses the key from now on."
+        return Observation("absent", Grade.PROOF, True, said, {**read, "keyRefused": True})
+
+    def _absent(self, read: Mapping[str, Any], elapsed: int | None, *, fenced: bool) -> Observation:
         window, lag = self._look.commit_window_seconds, self._look.lookup_lag_seconds
-        elapsed = self._since_end(call) if fenced else None
         evidence = {**read, "commitWindowSeconds": window, "lookupLagSeconds": lag, "msSinceEnd": elapsed}
         reason = _why_open(window, lag, elapsed, fenced=fenced)
         said = "The look-up by key read all its pages and finds none."

@@ -11,6 +11,7 @@ from git_world import LATER, Repo, seen, verifier_of
 
 from surefoot.core.model import Grade
 from surefoot.runtime.tools import observe
+from surefoot.verifiers.repository import Repository
 
 PUSH = "git push origin main"
 PUSHES = [
@@ -76,6 +77,25 @@ def test_tr_109_an_absent_push_is_fenced_by_its_window_alone_never_by_its_proces
     call = repo.stood(PUSH)
     found = seen(call, fenced=fenced, since_end=lambda call: ms, commit_window_seconds=window)
     assert (found.state, found.grade, found.fenced, found.reason) == ("absent", Grade.STRONG, False, reason)
+
+
+def test_tr_109_a_window_that_runs_out_while_refs_are_listed_was_open_when_they_were(
+    repo: Repo, remote: Repo, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repo.commit("second")
+    call = repo.stood(PUSH)
+    since_end = [4_000]
+    listing = Repository.remote_refs
+
+    def slowly(self: Repository, address: str) -> dict[str, str] | None:
+        found = listing(self, address)
+        since_end[0] = 60_000  # the remote takes its time
+        return found
+
+    monkeypatch.setattr(Repository, "remote_refs", slowly)
+    told = {"since_end": lambda call: since_end[0], "commit_window_seconds": 5.0}
+    assert (seen(call, **told).fenced, since_end) == (False, [60_000])
+    assert seen(call, **told).fenced is True
 
 
 def test_tr_109_a_late_push_turns_absent_into_present(repo: Repo, remote: Repo) -> None:

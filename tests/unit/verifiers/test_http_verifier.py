@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import urllib.error
 import urllib.request
@@ -192,6 +193,49 @@ def test_tr_109_a_late_commit_is_never_called_absent_and_fenced_before_its_windo
             break
         threading.Event().wait(0.02)
     assert seen(by_key(sink)).state == "present"
+
+
+def test_tr_109_a_window_that_runs_out_while_pages_are_read_was_open_when_they_were_listed(
+    sink: Sink,
+) -> None:
+    since_end = [4_000]
+
+    def slowly(key: str, receipt: Receipt) -> str:
+        since_end[0] = 60_000  # the far side takes its time
+        return f"{sink.url}/effects?key={quote(key)}"
+
+    verifier = HttpVerifier(by_key(sink, by_key=slowly), since_end=lambda receipt: since_end[0])
+    found = observe(verifier, call(), LATER, fenced=True)
+    assert (found.grade, found.fenced, found.reason) == (Grade.STRONG, False, "commit_window_open")
+    assert observe(verifier, call(), LATER, fenced=True).fenced is True
+
+
+def test_tr_109_an_effect_that_came_between_the_look_and_the_refusal_is_found(sink: Sink) -> None:
+    """A far side refuses a key that was used up, too: what was not listed a moment before may be by then."""
+
+    def meanwhile(key: str, receipt: Receipt) -> str:
+        pay(sink)
+        return f"{sink.url}/keys?key={quote(key)}"
+
+    look = by_key(sink, commit_window_seconds=None, refusal=meanwhile, refused=lambda value: True)
+    assert (seen(look).state, seen(look).grade) == ("present", Grade.PROOF)
+
+
+@pytest.mark.parametrize("more", [{"has_more": True}, {"next": "/effects?page=2"}, {"nextPageToken": "abc"}])
+def test_tr_109_a_page_that_speaks_of_further_ones_in_its_own_way_is_not_all_pages(
+    sink: Sink, more: dict[str, Any]
+) -> None:
+    look = by_key(
+        sink,
+        by_key=lambda key, receipt: f"{sink.url}/item/list",
+        is_it=lambda item, key, receipt: item.get("key") == key,
+    )
+    put(sink, "list", json.dumps({"items": [{"key": "other"}], **more}).encode())
+    assert (seen(look).state, seen(look).reason) == ("unknown", "pages_unread")
+    put(sink, "list", json.dumps({"items": [{"key": "other"}], **dict.fromkeys(more)}).encode())
+    assert (seen(look).state, seen(look).grade) == ("absent", Grade.PROOF)
+    put(sink, "list", json.dumps({"items": [{"key": KEY}], **more}).encode())
+    assert (seen(look).state, seen(look).grade) == ("present", Grade.PROOF)
 
 
 def test_tr_109_a_lookup_that_lags_is_waited_for(sink: Sink) -> None:
