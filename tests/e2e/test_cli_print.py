@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import socket
 from typing import Any
@@ -260,7 +261,7 @@ def test_ux_38_ux_43_a_shell_command_that_reads_outside_does_not_run_where_nobod
 ) -> None:
     secret = world.home / "secret"
     secret.write_text("TOP-SECRET")
-    looks = {"calls": [{"name": "shell", "args": {"command": f"cat {secret}"}}]}
+    looks = {"calls": [{"name": "shell", "args": {"command": f"cat {shlex.quote(str(secret))}"}}]}
     world.model_says(looks, DONE)
     done = world.run("-p", "look", "--output-format", "json")
     (document,) = lines(done.stdout)

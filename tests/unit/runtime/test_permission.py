@@ -469,6 +469,7 @@ def test_ux_40_a_subcommand_is_found_behind_many_options_and_a_flood_of_them_is_
         "cat {1..9999999}",
         "cat " + "{a,b}" * 30,
         "; ".join(f'a{n}="$a{n + 1}$a{n + 1}"' for n in range(1, 60)) + "; a60=x; cat $a1",
+        "; ".join(f"a{n}=$a{n + 1}" for n in range(1, 900)) + "; a900=x; cat $a1",
         "x=a; cat " + "$x" * 1000 + " ${y}",
         "x='a b'; cat " + "$x" * 30,
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -265,7 +266,7 @@ def test_ux_38_every_mode_answers_a_shell_reader_as_it_answers_the_file_tool(
 ) -> None:
     path = str(world.home / "secret")
     by_tool = world.verdict(path, mode, tool=file_tool("read"), name="path")
-    for line in (f"cat {path}", "cat ../secret", "cat lf.txt", "cat $X"):
+    for line in (f"cat {shlex.quote(path)}", "cat ../secret", "cat lf.txt", "cat $X"):
         assert world.verdict(line, mode).kind == by_tool.kind == kind
 
 

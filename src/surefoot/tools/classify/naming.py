@@ -31,6 +31,7 @@ from surefoot.tools.classify.tree import Node
 
 MOST_SPELLINGS = 64
 MOST_LOOKUPS = 1000
+MOST_NESTED = 16
 _PIPES = frozenset({"/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/tty"})
 _OPEN_NUMBER = re.compile(r"/(?:dev|proc/self)/fd/[0-9]+")
 _PIECE = re.compile(
@@ -452,7 +453,7 @@ def _value(name: str, known: _Known, scene: Scene, within: frozenset[str]) -> li
         return None if scene.bases is None or within else [Word(base) for base in scene.bases]
     given = known.values.get(name)
     known.left -= 1
-    if given is None or name in within or known.left < 0:
+    if given is None or name in within or known.left < 0 or len(within) > MOST_NESTED:
         return None
     made: list[Word] = []
     for word in given:
