@@ -105,6 +105,14 @@ def test_tr_71_tr_72_without_its_supervisor_nothing_is_called_recorded_or_proven
     assert call_of(world)["open"]
 
 
+def test_tr_71_an_adoption_says_that_something_of_an_ended_command_still_runs(world: World) -> None:
+    call = left_running(world, "setsid sleep 300 >/dev/null 2>&1 & touch started; kill -9 $$")
+    wait_for(lambda: call_of(world)["process"]["state"] == "exited")
+    done = world.run("recover", "process", call["attemptId"], "adopt")
+    assert done.returncode == 0 and "something that it started still runs" in done.stdout, done.stderr
+    assert "have ended" not in done.stdout
+
+
 def test_tr_146_what_cannot_be_chosen_is_refused_with_its_code(world: World) -> None:
     call = left_running(world, "touch started; sleep 300; echo x >> out.txt")
     assert world.run("recover", "process", call["attemptId"], "obey").returncode == 2

@@ -394,6 +394,8 @@ def process_line(made: Mapping[str, Any], attempt_id: str, language: str, *, fol
     key = f"process_{made['choice']}" if made.get("gone", True) else "process_not_gone"
     if made["choice"] == "adopt" and followed:
         key = "process_followed"
+    elif made["choice"] == "adopt" and made.get("running"):
+        key = "process_adopt_left"
     elif made["choice"] == "adopt" and not made.get("settled", True):
         key = "process_adopt_open"
     elif made["choice"] == "kill" and made.get("gone") and not made.get("proven", True):

@@ -68,6 +68,11 @@ LEFT: Mapping[str, tuple[str, str, str]] = {
         "{attempt} 的进程已结束。没有记录能了结该调用，它仍未决。",
         "{attempt} 的行程已結束。沒有記錄能了結該呼叫，它仍未決。",
     ),
+    "process_adopt_left": (
+        "The command of {attempt} has ended; something that it started still runs.",
+        "{attempt} 的命令已结束；它启动的某些进程仍在运行。",
+        "{attempt} 的命令已結束；它啟動的某些行程仍在執行。",
+    ),
     "process_kill_unproven": (
         "What was seen of the processes of {attempt} is gone; that nothing else of them is left is not proven. That"
         " says nothing of what the call did before.",

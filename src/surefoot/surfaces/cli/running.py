@@ -260,9 +260,14 @@ class Desk:
         if answer.status == 200 and choice == "adopt":
             await self.controller.actions.choices.ended(call["attemptId"])
             attempt = str(request["attemptId"])
-            settled = not self.controller.session.book.is_open(attempt)
-            told = {**answer.body["process"], "settled": settled}
-            answer = Answer(200, {**self.snapshot(attempt), "process": told})
+            shown = self.snapshot(attempt)
+            now: Mapping[str, Any] = next((one for one in shown["calls"] if one["attemptId"] == attempt), {})
+            told = {
+                **answer.body["process"],
+                "settled": not self.controller.session.book.is_open(attempt),
+                "running": bool((now.get("process") or {}).get("choices")),
+            }
+            answer = Answer(200, {**shown, "process": told})
         return answer.status, dict(answer.body)
 
     async def settled(self, attempt: str) -> None:

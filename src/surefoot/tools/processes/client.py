@@ -393,6 +393,10 @@ async def adopt(record: Mapping[str, Any], *, shown_bytes: int = SHOWN_BYTES) ->
         seen = look(record, boot_id=kernel.boot_id(), shown_bytes=shown_bytes)
         if seen.state is ProcessState.RUNNING:
             await asyncio.sleep(_LOOK_SECONDS)  # another process of it, or a record that is still owed
+    until = asyncio.get_running_loop().time() + _END_SECONDS
+    while seen.supervisor_alive and not seen.members and asyncio.get_running_loop().time() < until:
+        await asyncio.sleep(_LOOK_SECONDS)  # it is about to say that nothing is left
+        seen = look(record, boot_id=kernel.boot_id(), shown_bytes=shown_bytes)
     return seen
 
 
