@@ -85,3 +85,9 @@ def test_ux_139_a_list_of_open_calls_loads_no_part_for_commands_incidents_or_set
     found = loaded(world, COMMAND.format(arguments=["recover", "list"]))
     unused = {"surefoot.tools.processes.ending", "surefoot.tools.supervision", "surefoot.runtime.reconcile"}
     assert not found & (unused | {"surefoot.runtime.tools", "surefoot.core.incident", "tomllib", "random"})
+
+
+def test_ux_70_a_chat_is_there_before_the_editor_of_its_line(world: World) -> None:
+    """The card of a session that was killed is drawn by what this loads, and the editor is loaded after it."""
+    found = loaded(world, "import surefoot.surfaces.cli.chatting, surefoot.surfaces.chat")
+    assert not found & {"prompt_toolkit", "wcwidth", "pydantic", "jsonschema", "httpx2", "rich"}

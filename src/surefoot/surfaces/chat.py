@@ -2,7 +2,7 @@
 
 Owns: reading keys, drawing lines, questions put to the person.
 Does not own: the card on screen (`chat_card`), what a line means (`chat_lines`), facts and
-words (`view`, `words`), turns (`runtime.controller`). The only file that imports prompt_toolkit.
+words (`view`, `words`), turns (`runtime.controller`), the editor of the line (`chat_prompt`).
 
 Never uses the alternate screen. A notice only draws; nothing here decides by itself.
 """
@@ -12,24 +12,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import nullcontext
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
-
-from prompt_toolkit import PromptSession
-from prompt_toolkit.application import run_in_terminal
-from prompt_toolkit.buffer import Buffer
-from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
-from prompt_toolkit.document import Document
-from prompt_toolkit.filters import Condition
-from prompt_toolkit.history import InMemoryHistory
-from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
-from prompt_toolkit.keys import Keys as Key
-from prompt_toolkit.output import DummyOutput, create_output
-from prompt_toolkit.output.vt100 import Vt100_Output
-from prompt_toolkit.patch_stdout import patch_stdout
-from prompt_toolkit.styles import Style
 
 from surefoot.surfaces import notices, plain, view
 from surefoot.surfaces.chat_card import Cards
@@ -48,16 +32,15 @@ from surefoot.surfaces.chat_lines import (
 )
 from surefoot.surfaces.chat_rewind import rewound
 from surefoot.surfaces.markup import Light
-from surefoot.surfaces.port import LOOK_REQUESTS, Driver, Screen
+from surefoot.surfaces.port import LOOK_REQUESTS, Driver, KeyRow, Screen
 from surefoot.surfaces.words import say
-from surefoot.surfaces.words_chat import SLASH, answer, key_help, slash_help
+from surefoot.surfaces.words_chat import answer, key_help, slash_help
 
 STOP_SECONDS = 2.0
 ENDING_SECONDS = 1.6
 ENDING_LOOKS = 80
 COMMAND_LOOKS = 20
 """After a stop: how long a check is waited for, in how many looks, and after how many no other command is."""
-REFRESH_SECONDS = 0.5
 TWICE_MS = 1000
 """Within how long a second Esc means the list of earlier turns."""
 
@@ -105,39 +88,21 @@ class Chat:
 
     async def run(self) -> None:
         """Read lines until the person leaves; then stop what runs."""
-        # No question is put to the terminal itself: some never answer, and a warning would stand here.
-        still = self.screen.drawing.still
-        output = DummyOutput() if still else create_output()
-        if isinstance(output, Vt100_Output):
-            output.enable_cpr = False
-            # Without an answer of the terminal its status line would never be drawn: one row is always there.
-            output.get_rows_below_cursor_position = lambda: 1  # type: ignore[method-assign]
-            if not self.screen.colour:  # the byte that ends a colour is one, too (UX-60)
-                output.reset_attributes = lambda: None  # type: ignore[method-assign]
-                output.set_attributes = lambda attrs, color_depth: None  # type: ignore[method-assign]
-        self._session = PromptSession(
-            output=output,
-            message=self._message,
-            key_bindings=self._bindings(),
-            completer=_Words(),
-            complete_while_typing=False,
-            history=InMemoryHistory(),
-            bottom_toolbar=None if still else self._toolbar,
-            enable_suspend=True,
-            multiline=False,
-            refresh_interval=0 if still else REFRESH_SECONDS,
-            style=Style.from_dict({"bottom-toolbar": "noreverse"}),
-        )
-        self._session.app.ttimeoutlen = 0.05
-        self._session.app.timeoutlen = 0.2
         self.stream.light = Light() if self.screen.colour else None
-        if still:
+        if self.screen.drawing.still:
             self._echo = Echo(lambda text: print(text, end="", flush=True), self._message, self._at_rest)
+        self.cards.show()
+        self.say(*self.below_cards)
+        from surefoot.surfaces import (
+            chat_prompt,
+        )  # the card stands before what takes longest is loaded (UX-70)
+
+        self._session = chat_prompt.editor(
+            self.screen, self._keys(chat_prompt.in_its_place), message=self._message, toolbar=self._toolbar
+        )
+        if self._echo is not None:
             self._session.default_buffer.on_text_changed += self._typed
-        # What draws itself anew keeps lines of others above itself; where nothing does, they are just written.
-        with nullcontext() if still else patch_stdout(raw=True):
-            self.cards.show()
-            self.say(*self.below_cards)
+        with chat_prompt.lines_above(self.screen):
             if self.first_prompt:
                 self.say(*[f"> {line}" for line in view.clean(self.first_prompt, lines=True).split("\n")])
                 self.begin(self.driver.submit(self.first_prompt))
@@ -344,11 +309,13 @@ class Chat:
 
     def _at_rest(self) -> str | None:
         """What is typed, where a person may speak; None while a turn runs and nobody has begun to type."""
+        if self._session is None:
+            return None
         text = str(self._session.default_buffer.text)
         resting = self._turn is None or self._question is not None or bool(text)
         return text if resting and self._session.app.is_running else None
 
-    def _typed(self, buffer: Buffer) -> None:
+    def _typed(self, buffer: Any) -> None:
         if self._echo is not None and self._session.app.is_running:
             self._echo.typed(buffer.text)
 
@@ -478,46 +445,39 @@ class Chat:
 
     # Keys -------------------------------------------------------------------------------------
 
-    def _bindings(self) -> KeyBindings:
-        keys = KeyBindings()
-        self._bind_lines(keys)
-        self._bind_stops(keys)
-        self._bind_card(keys)
-        return keys
+    def _keys(self, in_its_place: Callable[[Callable[[], None]], None]) -> list[KeyRow]:
+        return [*self._keys_of_lines(in_its_place), *self._keys_that_stop(), *self._keys_of_cards()]
 
-    def _bind_lines(self, keys: KeyBindings) -> None:
-        @keys.add("escape", "enter")
-        @keys.add("c-j")
-        def new_line(event: KeyPressEvent) -> None:
-            event.current_buffer.insert_text("\n")
-
-        @keys.add("c-g")
-        def editor(event: KeyPressEvent) -> None:
-            event.current_buffer.open_in_editor()
-
-        @keys.add("s-tab")
-        def mode(event: KeyPressEvent) -> None:
+    def _keys_of_lines(self, in_its_place: Callable[[Callable[[], None]], None]) -> list[KeyRow]:
+        def mode(event: Any) -> None:
             self.driver.set_mode(next_mode(self.driver.mode))
             if self.screen.drawing.still:
                 self.say(answer("mode", self.screen.language, mode=self.driver.mode))
             event.app.invalidate()
 
-        @keys.add("c-o")
-        def transcript(event: KeyPressEvent) -> None:
+        def transcript(event: Any) -> None:
             lines = list(self.transcript)
-            run_in_terminal(lambda: self.screen.write("\n".join(lines)))
+            in_its_place(lambda: self.screen.write("\n".join(lines)))
 
-        @keys.add("c-t")
-        def processes(event: KeyPressEvent) -> None:
-            self.show("/processes")
+        def new_line(event: Any) -> None:
+            event.current_buffer.insert_text("\n")
 
-        @keys.add("?", filter=Condition(lambda: self._line_is_empty() and not self.cards.takes_keys))
-        def help_line(event: KeyPressEvent) -> None:
-            self.say(*key_help(self.screen.language))
+        return [
+            KeyRow(("escape", "enter"), new_line),
+            KeyRow(("c-j",), new_line),
+            KeyRow(("c-g",), lambda event: event.current_buffer.open_in_editor()),
+            KeyRow(("s-tab",), mode),
+            KeyRow(("c-o",), transcript),
+            KeyRow(("c-t",), lambda event: self.show("/processes")),
+            KeyRow(
+                ("?",),
+                lambda event: self.say(*key_help(self.screen.language)),
+                lambda: self._line_is_empty() and not self.cards.takes_keys,
+            ),
+        ]
 
-    def _bind_stops(self, keys: KeyBindings) -> None:
-        @keys.add("escape")
-        def escape(event: KeyPressEvent) -> None:
+    def _keys_that_stop(self) -> list[KeyRow]:
+        def escape(event: Any) -> None:
             if self._turn is not None:
                 self.keep(self.stop())
             elif self._question is not None:
@@ -532,8 +492,7 @@ class Chat:
                     self._escaped_ms = float("-inf")
                     self.keep(self._rewind())
 
-        @keys.add("c-c")
-        def clear_stop_leave(event: KeyPressEvent) -> None:
+        def clear_stop_leave(event: Any) -> None:
             if event.current_buffer.text:
                 event.current_buffer.reset()
             elif self._turn is not None:
@@ -541,32 +500,30 @@ class Chat:
             else:
                 event.app.exit(exception=EOFError)
 
-        @keys.add("c-d", filter=Condition(self._line_is_empty))
-        def leave(event: KeyPressEvent) -> None:
-            event.app.exit(exception=EOFError)
+        return [
+            KeyRow(("escape",), escape),
+            KeyRow(("c-c",), clear_stop_leave),
+            KeyRow(("c-d",), lambda event: event.app.exit(exception=EOFError), self._line_is_empty),
+        ]
 
-    def _bind_card(self, keys: KeyBindings) -> None:
-        card_takes = Condition(
-            lambda: (
-                self._line_is_empty()
-                and self._question is None
-                and (self.cards.takes_keys or self.cards.may_go_on)
-            )
-        )
-
-        @keys.add(Key.BracketedPaste)
-        def paste(event: KeyPressEvent) -> None:
+    def _keys_of_cards(self) -> list[KeyRow]:
+        def paste(event: Any) -> None:
             self.cards.keys.press("paste", _now_ms(), pasted=True)
             event.current_buffer.insert_text(event.data.replace("\r\n", "\n").replace("\r", "\n"))
 
-        @keys.add(Key.Any, filter=card_takes)
-        def any_key(event: KeyPressEvent) -> None:
-            self._card_key(event.data, event)
+        def card_takes() -> bool:
+            waits = self.cards.takes_keys or self.cards.may_go_on
+            return self._line_is_empty() and self._question is None and waits
+
+        return [
+            KeyRow(("<bracketed-paste>",), paste),
+            KeyRow(("<any>",), lambda event: self._card_key(event.data, event), card_takes),
+        ]
 
     def _line_is_empty(self) -> bool:
         return self._session is not None and not self._session.default_buffer.text
 
-    def _card_key(self, data: str, event: KeyPressEvent) -> None:
+    def _card_key(self, data: str, event: Any) -> None:
         if data == "c" and self.cards.may_go_on and self.cards.keys.quiet(_now_ms()):
             self.begin(self.driver.go_on())
             return
@@ -577,21 +534,3 @@ class Chat:
 
 def _now_ms() -> float:
     return time.monotonic() * 1000
-
-
-class _Words(Completer):
-    """Slash commands at the beginning, files behind `@`."""
-
-    def __init__(self) -> None:
-        self._paths = PathCompleter(get_paths=lambda: [str(Path.cwd())])
-
-    def get_completions(self, document: Document, complete_event: CompleteEvent) -> Any:
-        before = document.text_before_cursor
-        if before.startswith("/") and " " not in before:
-            for word in SLASH:
-                if word.startswith(before):
-                    yield Completion(word, start_position=-len(before))
-            return
-        _, found, name = before.rpartition("@")
-        if found and " " not in name:
-            yield from self._paths.get_completions(Document(name), complete_event)

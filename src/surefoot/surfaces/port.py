@@ -1,6 +1,7 @@
 """What a chat needs of the session behind it, and of the terminal in front of it.
 
-Owns: `Driver`, `Deciding`, `Lines` and `Screen`. Does not own: the chat (`chat`), the session (`cli.chatting`).
+Owns: `Driver`, `Deciding`, `Lines`, `KeyRow` and `Screen`. Does not own: the chat (`chat`), the session
+(`cli.chatting`).
 """
 
 from __future__ import annotations
@@ -75,6 +76,18 @@ class Lines(Protocol):
 
     @property
     def running(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """Keys pressed in this order, by the names of the editor, what they do, and when they do it; None is always.
+
+    What a key does is told of the press by the editor's own event: `current_buffer`, `app`, `data`.
+    """
+
+    keys: tuple[str, ...]
+    action: Callable[[Any], None]
+    when: Callable[[], bool] | None = None
 
 
 @dataclass(frozen=True, slots=True)
