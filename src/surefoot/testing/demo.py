@@ -33,9 +33,9 @@ from types import TracebackType
 from typing import Any
 
 from surefoot.surfaces import plain, view
+from surefoot.surfaces.cli.tongue import language_here
 from surefoot.surfaces.drawing import INLINE, SCREEN_READER, Drawing
 from surefoot.surfaces.keys import QUIET_MS, Keys
-from surefoot.surfaces.tongues import language_of
 from surefoot.surfaces.words import refusal, say
 from surefoot.testing.demo_agent import AFTER, LABEL, PAY, die_with_parent, pay_tool, settings_at
 from surefoot.testing.demo_words import told
@@ -240,7 +240,7 @@ def _until(holds: Callable[[], bool], process: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + START_SECONDS
     while not holds():
         if process.poll() is not None or time.monotonic() > end:
-            raise TimeoutError(told("agent_late", _language(), pid=process.pid))
+            raise TimeoutError(told("agent_late", language_here(), pid=process.pid))
         time.sleep(0.02)
 
 
@@ -459,10 +459,6 @@ def _go_on_with(stage: Stage) -> str:
     )
 
 
-def _language() -> str:
-    return language_of(os.environ.get("SUREFOOT_LANGUAGE", ""), os.environ)
-
-
 def play(*, kill_at: str, keep: bool, drawing: Drawing = INLINE) -> int:
     """Play the demo once; the exit code."""
     interactive = sys.stdin.isatty() and sys.stdout.isatty()
@@ -471,7 +467,9 @@ def play(*, kill_at: str, keep: bool, drawing: Drawing = INLINE) -> int:
         receiver = stack.enter_context(Sink(folder / "receiver"))
         other = stack.enter_context(Sink(folder / "other"))
         ascii_only = plain.ascii_wanted(os.environ, sys.stdout.encoding)
-        stage = Stage(folder, receiver, other, kill_at, interactive, keep, ascii_only, _language(), drawing)
+        stage = Stage(
+            folder, receiver, other, kill_at, interactive, keep, ascii_only, language_here(), drawing
+        )
         stage.say(stage.told("title"), "")
         kill_the_agent(stage)
         return asyncio.run(resume(stage))
@@ -479,8 +477,8 @@ def play(*, kill_at: str, keep: bool, drawing: Drawing = INLINE) -> int:
 
 def main(arguments: list[str]) -> int:
     """Play the demo; 0 at its end, 3 when the call was left open, 130 when interrupted."""
-    language = _language()
-    parser = Flags(prog="surefoot demo", description=told("about", language))
+    language = language_here()
+    parser = Flags(prog="surefoot demo", description=told("about", language), language=language)
     parser.add_argument("--kill-at", choices=MOMENTS, default="during", help=told("kill_at", language))
     parser.add_argument("--keep", action="store_true", help=told("keep", language))
     parser.add_argument("--screen-reader", action="store_true", help=told("screen_reader", language))

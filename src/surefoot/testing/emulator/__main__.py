@@ -17,32 +17,26 @@ from typing import Any
 from surefoot.testing.emulator.profiles import WIRES, profile_names
 from surefoot.testing.emulator.scripts import scripts_of
 from surefoot.testing.emulator.server import Emulator
-from surefoot.testing.flags import Flags
+from surefoot.testing.flag_words import flag_word
+from surefoot.testing.flags import Flags, language_here
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Run until told to stop."""
-    parser = Flags(
-        prog="surefoot emulate", description="A strict, scripted model server; its first line is its URL."
-    )
-    parser.add_argument(
-        "--profile",
-        default="compat",
-        choices=profile_names(),
-        metavar="NAME",
-        help=f"whose rules the printed URL follows: {', '.join(profile_names())}",
-    )
-    parser.add_argument(
-        "--wire", choices=sorted(WIRES), help="whose base URL is printed; all wires are served"
-    )
-    parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
-    parser.add_argument(
-        "--script", type=Path, help="JSON file: a list of steps, or an object or list of scripts"
-    )
-    parser.add_argument("--log", type=Path, help="file the request log is appended to")
-    parser.add_argument(
-        "--until-stdin-closes", action="store_true", help="end when whoever started it is gone"
-    )
+    language = language_here()
+
+    def told(key: str, **values: object) -> str:
+        return flag_word(key, language, **values)
+
+    parser = Flags(prog="surefoot emulate", description=told("about"), language=language)
+    names = profile_names()
+    rules = told("profile", names=", ".join(names))
+    parser.add_argument("--profile", default="compat", choices=names, metavar="NAME", help=rules)
+    parser.add_argument("--wire", choices=sorted(WIRES), help=told("wire"))
+    parser.add_argument("--port", type=int, default=0, help=told("port"))
+    parser.add_argument("--script", type=Path, help=told("script"))
+    parser.add_argument("--log", type=Path, help=told("log"))
+    parser.add_argument("--until-stdin-closes", action="store_true", help=told("until_stdin_closes"))
     options = parser.parse_args(arguments)
     try:
         asyncio.run(_serve(options))
