@@ -508,3 +508,14 @@ async def test_we_18_a_model_may_insist_disobey_and_search(emulator: Emulator, s
     found = await sdk.aio.models.generate_content(model=MODEL, contents=[user()], config=search)
     assert len(found.candidates[0].grounding_metadata.grounding_chunks) == 2  # type: ignore[index,union-attr,arg-type]
     assert emulator.hosted == {"search": 1}
+
+
+async def test_we_05_a_null_is_a_part_that_is_not_there(emulator: Emulator) -> None:
+    contents = [
+        {"role": "user", "parts": [{"text": "go", "functionCall": None}]},
+        {"role": "model", "parts": [{"functionCall": None, "thoughtSignature": "c2ln"}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "a", "response": {"output": "x"}}}]},
+    ]
+    async with httpx2.AsyncClient(base_url=emulator.base_url("gemini", wire="gemini"), timeout=90) as http:
+        answered = await http.post("/v1beta/models/m:generateContent", json={"contents": contents})
+    assert answered.status_code == 400 and emulator.requests()[-1].rules == ["GE-04"]

@@ -154,11 +154,11 @@ class _Walk:
 
 
 def _held(turn: dict[str, Any], name: str) -> list[dict[str, Any]]:
-    return [part[name] for part in turn["parts"] if name in part]
+    return [part[name] for part in turn["parts"] if part.get(name) is not None]
 
 
 def _speaks(parts: Sequence[dict[str, Any]]) -> bool:
-    return any("text" in part for part in parts)
+    return any(part.get("text") is not None for part in parts)
 
 
 def _token(given: Any) -> Token | None:
