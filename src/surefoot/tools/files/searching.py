@@ -238,9 +238,16 @@ def _searched(request: dict[str, Any], search: _Search) -> Iterator[tuple[str, s
     names = name_pattern(glob_text) if glob_text else None
     for entry in tree:
         name = entry.path[len(folder.rstrip("/")) + 1 :]
+        if entry.is_symlink() and _leads_out(entry.path, folder):
+            continue
         if names is None or names.match(name) or ("/" not in glob_text and names.match(entry.name)):
             yield entry.path, name
     search.cut = tree.cut
+
+
+def _leads_out(path: str, folder: str) -> bool:
+    """Whether a link leads out of the folder that may be searched: what lies there was not asked about."""
+    return not os.path.realpath(path).startswith(folder.rstrip("/") + "/")
 
 
 def _text_lines(path: str, ledger: FileIds) -> list[str] | None:

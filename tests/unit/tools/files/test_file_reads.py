@@ -300,3 +300,17 @@ def test_ux_40_subjects_are_resolved_paths(bench: Any) -> None:
 def test_file_tools_do_not_share_a_name_or_alias(bench: Any) -> None:
     names = [name for tool in bench.tools.values() for name in (tool.name, *tool.aliases)]
     assert len(names) == len(set(names))
+
+
+async def test_ux_38_a_search_follows_no_link_out_of_the_folder_that_was_asked_about(bench: Any) -> None:
+    (bench.folder / "inner").mkdir()
+    (bench.folder / "inner/a.txt").write_text("needle in\n")
+    outside = bench.folder.parent / "outside.txt"
+    outside.write_text("needle out\n")
+    (bench.folder / "out.txt").symlink_to(outside)
+    (bench.folder / "in.txt").symlink_to("inner/a.txt")
+    (bench.folder / "inner/up.txt").symlink_to(outside)
+    found = (await bench.run("grep", pattern="needle")).outcome.text
+    assert found.splitlines() == ["in.txt:1:needle in", "inner/a.txt:1:needle in"]
+    named = await bench.run("grep", pattern="needle", path="out.txt")
+    assert "needle out" in named.outcome.text, "a link that is named is what was asked about"
