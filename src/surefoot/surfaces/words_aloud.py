@@ -39,7 +39,6 @@ ALOUD: Mapping[str, Texts] = {
         "選項 {n} 是「{what}」；要記錄，請按 {keys}",
     ),
     "then_code": ("{key}, then type {code}", "{key}，再输入 {code}", "{key}，再輸入 {code}"),
-    "completions": ("could be: {what}", "可以是：{what}", "可以是：{what}"),
 }
 """Each label with the place of its fact."""
 
