@@ -12,7 +12,7 @@ from typing import Any
 
 from surefoot.core import incident
 from surefoot.core.canonical import make_id
-from surefoot.core.history import Message
+from surefoot.core.history import AssistantWords, Message
 from surefoot.core.incident import Incident, Pressed, Refusal, Scene
 from surefoot.core.model import Draft, Kind
 from surefoot.errors import ProviderRefused
@@ -149,7 +149,7 @@ def new_record(
         "count": len(incident.authored(messages)),
         "prefix": len(messages),
         "anchor": incident.anchor(messages[-1]),
-        "run": 1 + sum(1 for one in messages if incident.brings_round(one)),
+        "run": 1 + sum(isinstance(one, AssistantWords) for one in messages),
         "evidence": incident.evidence(messages, session.book),
         "projected": more.pop("projected"),
         "kind": facts.get("kind") or None,

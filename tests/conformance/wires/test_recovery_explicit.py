@@ -74,6 +74,23 @@ async def test_pr_19_pr_24_the_offer_is_durable_before_the_turn_ends_and_bound_t
         assert fields["version"] == 1 and fields["id"].startswith("inc_") and len(fields["id"]) == 30
 
 
+async def test_pr_19_a_record_counts_the_request_among_all_of_the_session_also_those_without_a_call(
+    tmp_path: Path,
+) -> None:
+    plain = {"text": "Done."}
+    async with (
+        Emulator() as emulator,
+        Stand(emulator, Peer("chat", "openai", "openai/chat"), tmp_path) as stand,
+    ):
+        emulator.script([plain, plain, {**LOOK, "thinking": None}, plain])
+        refuse_wordless(emulator, nth=4)
+        for words in ("Hello.", "Again.", "How many?"):
+            await stand.crew.controller.submit(words)
+        (record,) = await stand.crew.entries(Kind.INCIDENT)
+        assert stand.statuses() == [200, 200, 200, 400]
+        assert json.loads(record.payload["record"])["run"] == 4
+
+
 async def test_pr_30_pr_82_a_second_press_is_answered_spent_and_shows_the_first_result(
     tmp_path: Path,
 ) -> None:
