@@ -26,8 +26,6 @@ _OUTER = re.compile(
 for _name in filter(_OUTER.fullmatch, list(os.environ)):
     del os.environ[_name]
 os.environ["LANG"] = "C.UTF-8"
-# The same for the settings of git and of the network clients that lie in the caller's home.
-os.environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 
 _LOOPBACK = {"127.0.0.1", "::1", "localhost", "0.0.0.0", ""}
 _connect = socket.socket.connect
@@ -37,6 +35,12 @@ def _guarded(self: socket.socket, address: Any) -> None:
     if self.family in (socket.AF_INET, socket.AF_INET6) and address[0] not in _LOOPBACK:
         raise RuntimeError(f"a test tried to reach {address[0]!r}; the network is off in tests")
     return _connect(self, address)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nobody_lives_here(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """An empty home: the caller's holds settings of git, of network clients, of shells and of surefoot."""
+    os.environ["HOME"] = str(tmp_path_factory.mktemp("nobody"))
 
 
 @pytest.fixture(autouse=True, scope="session")

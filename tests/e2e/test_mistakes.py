@@ -135,6 +135,15 @@ def test_ux_9_a_system_that_refuses_is_no_fault_of_surefoot(world: World) -> Non
     assert (gone.returncode, gone.stderr) == (2, "SF-USAGE: The working directory is gone.\nnext: cd ~\n")
 
 
+def test_ux_7_words_that_standard_error_does_not_take_change_no_answer_and_no_run(world: World) -> None:
+    world.model_says({"calls": [{"name": "read", "args": {"path": "."}}]}, {"text": "Hello."})
+    run = shell(world, "surefoot -p hello -v 2>/dev/full")
+    assert (run.returncode, run.stdout) == (0, "Hello.\n")
+    listed = shell(world, "surefoot recover list 2>/dev/full")
+    assert (listed.returncode, listed.stdout) == (0, "Nothing is open.\n")
+    assert shell(world, "surefoot recover list --frob 2>/dev/full").returncode == 2
+
+
 @pytest.mark.parametrize(
     "line", ["--version", "--help", "recover --help", "config path", "recover list --json"]
 )

@@ -21,7 +21,7 @@ from click.shell_completion import CompletionItem
 
 from surefoot.errors import LedgerError, RecoveryRefused, SessionHeld, Signal, SurefootError, UsageError
 from surefoot.surfaces.cli import completing
-from surefoot.surfaces.cli.output import SCREEN_READER_FLAG, begin_command
+from surefoot.surfaces.cli.output import SCREEN_READER_FLAG, begin_command, tell
 from surefoot.surfaces.cli.talk import talk
 from surefoot.surfaces.cli.tongue import language_here, spoken
 from surefoot.surfaces.ways import next_of
@@ -124,7 +124,7 @@ def run(arguments: Sequence[str]) -> int:
         return int(leave.exit_code)
     except click.exceptions.NoArgsIsHelpError as mistake:
         # A group without its command: the help is the answer, and no fault is told in front of it.
-        sys.stderr.write(mistake.format_message() + "\n")
+        tell(mistake.format_message() + "\n")
         return 2
     except click.ClickException as mistake:
         # On one line, also where the parser would list the choices below each other (UX-9).
@@ -336,7 +336,7 @@ def _tell(message: str, code: str, next_command: str, arguments: Sequence[str] =
 
         told, label = translated(told, language), say("end_next", language, command="")
     between = " " if printing else "\n"
-    sys.stderr.write(f"{code}: {told}{between}{label}{next_command}\n")
+    tell(f"{code}: {told}{between}{label}{next_command}\n")
 
 
 def _is_print_run(arguments: Sequence[str]) -> bool:

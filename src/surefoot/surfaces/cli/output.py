@@ -152,7 +152,15 @@ def say_json(document: Any) -> None:
 
 def complain(lines: Iterable[str]) -> None:
     """Words for people, on standard error."""
-    _write(sys.stderr, "".join(line + "\n" for line in _drawn(lines)))
+    tell("".join(line + "\n" for line in _drawn(lines)))
+
+
+def tell(text: str) -> None:
+    """Write to standard error. What nobody can read, on a full disk or a closed line, changes no answer and no run."""
+    try:
+        _write(sys.stderr, text)
+    except OSError:
+        _forget(sys.stderr)
 
 
 def _write(stream: Any, text: str) -> None:
@@ -179,8 +187,12 @@ def confirmed(question: str, language: str) -> bool:
 
 def forget_output() -> None:
     """The reader of standard output is gone; the interpreter must not try to flush into it at exit."""
+    _forget(sys.stdout)
+
+
+def _forget(stream: Any) -> None:
     quiet = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(quiet, sys.stdout.fileno())
+    os.dup2(quiet, stream.fileno())
     os.close(quiet)
 
 
