@@ -33,6 +33,7 @@ from surefoot.surfaces.chat_lines import (
 from surefoot.surfaces.chat_rewind import rewound
 from surefoot.surfaces.markup import Light
 from surefoot.surfaces.port import LOOK_REQUESTS, Driver, KeyRow, Screen
+from surefoot.surfaces.typed_early import kept_as_pressed
 from surefoot.surfaces.words import say
 from surefoot.surfaces.words_chat import answer, key_help, slash_help
 
@@ -91,15 +92,16 @@ class Chat:
         self.stream.light = Light() if self.screen.colour else None
         if self.screen.drawing.still:
             self._echo = Echo(lambda text: print(text, end="", flush=True), self._message, self._at_rest)
-        self.cards.show()
-        self.say(*self.below_cards)
-        from surefoot.surfaces import (
-            chat_prompt,
-        )  # the card stands before what takes longest is loaded (UX-70)
+        with kept_as_pressed():
+            self.cards.show()
+            self.say(*self.below_cards)
+            # What takes longest is loaded while the card is read (UX-70).
+            from surefoot.surfaces import chat_prompt
 
-        self._session = chat_prompt.editor(
-            self.screen, self._keys(chat_prompt.in_its_place), message=self._message, toolbar=self._toolbar
-        )
+            keys = self._keys(chat_prompt.in_its_place)
+            self._session = chat_prompt.editor(
+                self.screen, keys, message=self._message, toolbar=self._toolbar
+            )
         if self._echo is not None:
             self._session.default_buffer.on_text_changed += self._typed
         with chat_prompt.lines_above(self.screen):

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
+from surefoot.surfaces.typed_early import left_unread
+
 SHELL_SECONDS = 0.3
 """How long a shell is given to take its terminal back by itself."""
 _LOCAL_MODES = 3
@@ -99,7 +101,7 @@ def _watch(chat: int, terminal: int, modes: list[Any], shared: mmap.mmap) -> Non
         select.select([chat], [], [])
         time.sleep(SHELL_SECONDS)
         left = termios.tcgetattr(terminal)
-        if left_raw(left):
+        if left_raw(left) or left_unread(left):
             termios.tcsetattr(terminal, termios.TCSANOW, modes)
             os.write(terminal, _RESET)
             _say_last_words(terminal, shared[:].rstrip(b"\0").decode())
