@@ -81,6 +81,9 @@ NOT_FOR_PEOPLE = {
     "the schema cannot be followed: {}": "the same",
     "{} is no JSON number": "the same",
     "The result is too long for a line of output.": "what a script is given for a call in stream-json",
+    "({} fields)": "what stands in a diagnostic log in the place of words",
+    "({} characters)": "the same",
+    "built in": "the word of an origin, looked at and not told",
     "surefoot session export, schema_version {}": "title of a JSON schema",
     "surefoot output: one line, schema_version {}": "title of a JSON schema",
 }
