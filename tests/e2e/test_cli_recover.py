@@ -202,8 +202,9 @@ def test_ux_49_a_session_whose_run_was_killed_is_listed_first_with_its_open_call
     killed(world)
     world.model_says(DONE)
     world.run("-p", "something else")
-    first, second = world.run("session", "list").stdout.splitlines()
+    first, second, left = world.run("session", "list").stdout.splitlines()
     assert "◇1" in first and "◇" not in second
+    assert "still runs" in left, "what its command left running is named below the sessions (TR-78)"
     reference = first.split()[0]
     shown = world.run("session", "show", reference).stdout
     assert "touch started" in shown and "may have happened" in shown

@@ -60,6 +60,8 @@ def test_tr_71_tr_78_what_an_earlier_owner_left_running_is_listed_and_ended_also
     (told,) = json.loads(world.run("recover", "list", "--json").stdout)["survivors"]
     assert SECRET not in json.dumps(told) and "touch started" in told["command"]
     assert told["attemptId"] == call["attemptId"] and told["pids"] and told["log"]
+    for shown in (world.run("session", "list").stdout, world.run("-c", "-p", "go on", "--yolo").stderr):
+        assert "still runs" in shown and call["attemptId"][-4:] in shown and SECRET not in shown
     # What is listed can be ended, though there is nothing left to decide (TR-71).
     assert world.run("recover", "process", call["attemptId"], "leave").returncode == 0
     ended = world.run("recover", "process", call["attemptId"], "kill")

@@ -46,7 +46,7 @@ class OwnerSilent(ConnectionError):
     """The owner of the session gave no answer in time, or is `stopped` and cannot give one."""
 
     def __init__(self, pid: int, *, stopped: bool) -> None:
-        super().__init__("the owner of the session gave no answer")
+        super().__init__(pid)
         self.pid = pid
         self.stopped = stopped
 

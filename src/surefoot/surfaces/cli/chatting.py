@@ -27,7 +27,7 @@ from surefoot.runtime.permission import mode_of
 from surefoot.surfaces import incident_card, notices, pictures, plain, view
 from surefoot.surfaces.asking import permission_lines
 from surefoot.surfaces.chat_lines import own_output, recovery_words
-from surefoot.surfaces.cli import chat_shows, reading, running
+from surefoot.surfaces.cli import chat_shows, reading, running, survivors
 from surefoot.surfaces.cli.guard import terminal_guard
 from surefoot.surfaces.cli.naming import known_as, name_of
 from surefoot.surfaces.cli.output import Look, complain
@@ -470,6 +470,7 @@ async def _tell_resumed(opened: running.Opened, desk: running.Desk, wish: Wish) 
         when = f"  {say('strip_died', look.language, time=view.local_time(died[-1]))}" if died else ""
         lines.append(strip + when)
     lines += _background(facts.get("background") or (), look)
+    lines += survivors.lines(survivors.left_running(reading.places_of(wish.settings, every=False)), look)
     _write(look, lines)
     again = view.rerun_line(facts["willRunAgain"], look.language)
     asked = view.reask_line(facts["willAskAgain"], look.language)

@@ -21,7 +21,7 @@ from surefoot.core.turns import StopCause
 from surefoot.errors import SessionHeld, SurefootError, UsageError
 from surefoot.runtime.permission import EDITS
 from surefoot.surfaces import incident_card, notices, plain, verdict, view
-from surefoot.surfaces.cli import conversing, running
+from surefoot.surfaces.cli import conversing, reading, running, survivors
 from surefoot.surfaces.cli.naming import name_of
 from surefoot.surfaces.cli.output import complain, forget_output, say_json, say_lines
 from surefoot.surfaces.cli.run_inputs import write_last
@@ -185,6 +185,9 @@ class _Run:
         allowed = view.approved_line(resumed.get("willRunApproved") or (), look.language)
         complain([*lines, *(line for line in (again, allowed) if line)])
         self._say_background(resumed.get("background") or ())
+        complain(
+            survivors.lines(survivors.left_running(reading.places_of(self.wish.settings, every=False)), look)
+        )
 
     async def _turns(self, opened: running.Opened, prompt: str | None) -> None:
         """The turn of the prompt; then one for each message of standard input, as long as it is open."""

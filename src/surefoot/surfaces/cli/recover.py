@@ -14,7 +14,7 @@ import click
 
 from surefoot.errors import SessionMissing, SurefootError, UsageError
 from surefoot.surfaces import plain, view
-from surefoot.surfaces.cli import completing, reading
+from surefoot.surfaces.cli import completing, reading, survivors
 from surefoot.surfaces.cli.deciding import OPEN, Given, call_of, choose, draw, press
 from surefoot.surfaces.cli.output import (
     SCREEN_READER_FLAG,
@@ -115,13 +115,15 @@ def list_(
         raise broken[0].error  # no snapshot could be made: the error is the document (TR-149)
     complain(reading.told_broken(broken))
     shown = _with_something(snapshots, resolved)
-    left = [] if session is not None else _left_running(reading.places_of(settings, every=all_projects))
+    left = (
+        [] if session is not None else survivors.left_running(reading.places_of(settings, every=all_projects))
+    )
     if flags["as_json"]:
         _say_snapshots(shown or snapshots[:1], look.language, left)
     else:
         lines = _list_lines(shown, look, resolved=resolved)
         show_lines(lines if lines or broken else [say("nothing_open", look.language)])
-        show_lines([_survivor_line(one, look) for one in left])
+        show_lines(survivors.lines(left, look))
     is_open = any(view.is_card(call) for one in snapshots for call in one["calls"])
     unread = 1 if reading.unread_here(broken) else 0
     ctx.exit(OPEN if flags["exit_code"] and is_open else unread)
@@ -140,40 +142,6 @@ def _with_something(snapshots: Sequence[dict[str, Any]], resolved: bool) -> list
             shown.append(one)
             told |= new
     return shown
-
-
-def _left_running(places: Sequence[reading.Place]) -> list[dict[str, Any]]:
-    """What earlier owners left running, of any session and whether or not its call is settled (TR-78).
-
-    Each is named as a listed resource is, with every process of it in the place of the leader.
-    """
-    found = [one for place in places for one in reading.survivors_in(place) if not one.background]
-    if not found:
-        return []
-    # Only what is left running needs the part that ends processes: a plain list starts without it (UX-139).
-    from surefoot.tools.processes.ending import resource_of
-
-    named = [{key: value for key, value in resource_of(one).items() if key != "pid"} for one in found]
-    return [
-        {
-            **name,
-            "pids": [member.pid for member in one.members],
-            "supervisorPid": one.supervisor_pid if one.supervisor_alive else None,
-            "settled": one.settled,
-        }
-        for name, one in zip(named, found, strict=True)
-    ]
-
-
-def _survivor_line(left: Mapping[str, Any], look: Look) -> str:
-    return say(
-        "survivor",
-        look.language,
-        command=plain.cut(view.clean(left["command"]) or "?", 60),
-        attempt=view.short_id(left["attemptId"]),
-        pid=", ".join(map(str, left["pids"])) or left["supervisorPid"],
-        log=left["log"],
-    )
 
 
 def _listed(call: Mapping[str, Any], resolved: bool) -> bool:

@@ -20,7 +20,7 @@ from surefoot.core.turns import StopCause
 from surefoot.errors import SurefootError
 from surefoot.ledger.port import SessionRow
 from surefoot.surfaces import incident_card, plain, view
-from surefoot.surfaces.cli import completing, reading
+from surefoot.surfaces.cli import completing, reading, survivors
 from surefoot.surfaces.cli.exporting import export_command, session_facts
 from surefoot.surfaces.cli.output import (
     SCREEN_READER_FLAG,
@@ -64,7 +64,8 @@ def list_(ctx: click.Context, /, every: bool, as_json: bool) -> None:
     began = reading.read(lambda: _first_words([(one.place, one.row) for one in found]))
     rows = [_row(one, ids, now, look, began.get(one.row.session_id, "-")) for one in found]
     lines = headed(rows, "head_sessions", look.language)
-    show_lines(lines if lines or broken else [say("no_session", look.language)])
+    left = survivors.lines_of(reading.places_of(settings, every=every), look)
+    show_lines([*(lines if lines or broken else [say("no_session", look.language)]), *left])
     ctx.exit(1 if reading.unread_here(broken) else 0)
 
 
