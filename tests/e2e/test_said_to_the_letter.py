@@ -7,16 +7,16 @@ import os
 import signal
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from cli_world import World, check_output, wait_for
 
-from surefoot.app import App, find_place
+from surefoot.briefing import briefing
 from surefoot.config import load_settings
 from surefoot.errors import UsageError
 from surefoot.surfaces.cli.talk import seconds
+from surefoot.tools.place import find_place
 
 DONE = {"text": "All finished."}
 
@@ -176,8 +176,7 @@ def test_ux_15_the_words_of_the_flags_stand_in_and_behind_the_system_text(world:
     def text(*words: str | None) -> str:
         ours, more = words
         told = replace(settings, system_text=(ours, more))
-        here = SimpleNamespace(settings=told, directory=world.project, place=find_place(world.project))
-        return str(App.system(cast("App", here)))
+        return briefing(told, find_place(world.project)).text
 
     plain = text(None, None)
     assert text(None, "Zebra.") == f"{plain}\n\nZebra."
